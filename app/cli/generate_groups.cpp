@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/shell.hpp"
 #include "optimum_groups.hpp"
 #include "text.hpp"
 #include "workflow/clock.hpp"
@@ -28,7 +29,7 @@ Result<Report> groupsGenerate(const GroupOptions& options, const FabricOptions& 
   const double seconds = clock.lap();
   std::vector<std::string> files;
   if (!output.empty()) {
-    auto written = workflow::writeGroups(output, *schedules, progress);
+    auto written = workflow::writeGroups(output, asked->demand, *schedules, &asked->loaded.description, progress);
     if (!written) {
       return written.error();
     }
@@ -63,13 +64,17 @@ Result<Report> groupsGenerate(const GroupOptions& options, const FabricOptions& 
     }
     report.json["groups"].push_back(std::move(row));
   }
+  // What all of them reach is between this and upper_rate.
+  const Bandwidth together = optimum->lower * least;
   report.json["reached"] = reached;
+  report.json["schedules_rate"] = toFraction(together);
+  report.json["schedules_rate_GBps"] = toGBps(together);
   report.json["seconds"] = seconds;
-  report.text =
-      counted(schedules->size(), "schedule") + " that can run at the same time, " + gigabytes(optimum->lower) +
-      workflow::eachWords(asked->demand) +
-      (optimum->isExact() ? ", the exact optimum\n" : "; nothing is above " + gigabytes(optimum->upper) + "\n") +
-      "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n";
+  report.text = counted(schedules->size(), "schedule") + " that can run at the same time, " + gigabytes(together) +
+                workflow::eachWords(asked->demand) +
+                (together == optimum->upper ? ", the exact optimum\n"
+                                            : "; nothing is above " + gigabytes(optimum->upper) + "\n") +
+                "  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n";
   if (reached < schedules->size()) {
     report.text += "  reached     by " + std::to_string(reached) + " of them; the others reach at least " +
                    percent(least) + " within their shares of the links\n";
@@ -78,7 +83,8 @@ Result<Report> groupsGenerate(const GroupOptions& options, const FabricOptions& 
       "  verified    every schedule on the shares of the links that it may use, and that all shares fit the links\n";
   if (!files.empty()) {
     report.text += "  schedules   " + files.front() + (files.size() > 1 ? " to " + files.back() : "") + " in " +
-                   output + ", each with its group's part of the fabric\n";
+                   output + ", each with its group's part of the fabric\n  together    coppice-cli simulate " +
+                   shellWord(output) + "\n";
   }
   report.text += lines(asked->loaded.findings) + "  time        " + duration(seconds) + " with verification\n";
   return report;

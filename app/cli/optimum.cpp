@@ -7,6 +7,7 @@
 #include "forestcoll/forestcoll.hpp"
 #include "input.hpp"
 #include "optimum_groups.hpp"
+#include "optimum_placement.hpp"
 #include "text.hpp"
 #include "workflow/alltoall_method.hpp"
 #include "workflow/clock.hpp"
@@ -75,11 +76,16 @@ Result<Report> run(const OptimumOptions& options, bool json, const Progress& pro
   if (const Outcome checked = checkGroupOptions(options.groups, options.fabric); !checked) {
     return checked.error();
   }
+  const bool isPlaced = options.groups.placement.contains("place");
+  if ((isPlaced || options.groups.isAny()) && !options.limits.empty()) {
+    return workflow::optionError(options.limits.begin()->first, "it applies to one collective, not to groups",
+                                 "leave it out");
+  }
+  if (isPlaced) {
+    return placementOptimum(options.groups.placement, options.fabric, options.demand, options.groups.relayGpus,
+                            progress);
+  }
   if (options.groups.isAny()) {
-    if (!options.limits.empty()) {
-      return workflow::optionError(options.limits.begin()->first, "it applies to one collective, not to groups",
-                                   "leave it out");
-    }
     return groupsOptimum(options.groups, options.fabric, options.demand, progress);
   }
   const auto loaded = loadFabric(options.fabric, progress);
@@ -129,12 +135,14 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli optimum preset:dgx-a100,boxes=2 -c gather --root b0g0\n"
                     "  coppice-cli optimum preset:dgx-a100,boxes=2 -c alltoall\n"
                     "  coppice-cli optimum preset:dgx-h100,boxes=16 --mesh 16x8 --axis 0 -c allreduce\n"
-                    "  coppice-cli optimum cluster.fabric.json --groups groups.json");
+                    "  coppice-cli optimum cluster.fabric.json --groups groups.json\n"
+                    "  coppice-cli optimum cluster.fabric.json --place 16 --free 0-7,16-47 -c allreduce");
   auto options = std::make_shared<OptimumOptions>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   addOptions(sub, workflow::treeLimitOptions(), options->limits);
   addGroupOptions(sub, options->groups);
+  addOptions(sub, workflow::placementOptions(), options->groups.placement, "Which GPUs a job should get");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

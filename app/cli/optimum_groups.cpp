@@ -40,6 +40,8 @@ std::string groupLines(const ConcurrentDemand& demand, const groups::Optimum& op
   return text;
 }
 
+}  // namespace
+
 std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut) {
   std::string text;
   for (std::size_t i = 0; i < std::min(cut.size(), kMaxTextLines); ++i) {
@@ -58,28 +60,35 @@ std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::C
   return text;
 }
 
-}  // namespace
-
 void addGroupOptions(CLI::App& sub, GroupOptions& options) {
   const std::string heading = "Several collectives at once";
   addOptions(sub, workflow::groupOptions(), options.values, heading);
-  sub.add_flag("--relay-gpus", options.relayGpus, "With --gpus: the other GPUs stay, and pass data on")->group(heading);
+  sub.add_flag("--relay-gpus", options.relayGpus, "With --gpus or --place: the other GPUs stay, and pass data on")
+      ->group(heading);
 }
 
 Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabric) {
   const auto fault = [](const char* option, const char* what, const char* fix) -> Outcome {
     return workflow::optionError(option, what, fix);
   };
-  const bool isNamed = options.values.contains("groups") || options.values.contains("mesh");
-  if (options.relayGpus && fabric.gpus.empty()) {
+  const bool isNamed =
+      options.values.contains("groups") || options.values.contains("mesh") || options.values.contains("ranks");
+  const bool isPlaced = options.placement.contains("place");
+  if (options.placement.contains("free") && !isPlaced) {
+    return fault("free", "no GPUs are chosen", "add --place, for example --place 8");
+  }
+  if (isPlaced && isNamed) {
+    return fault("place", "the GPUs of groups are named", "leave --groups, --ranks and --mesh out");
+  }
+  if (options.relayGpus && fabric.gpus.empty() && !isPlaced) {
     return fault("relay-gpus", "all GPUs take part", "choose those that do with --gpus");
   }
   if (options.relayGpus && isNamed) {
-    return fault("relay-gpus", "it is for one group, that of --gpus", "use --relay with --groups and --mesh");
+    return fault("relay-gpus", "it is for one group, that of --gpus", "use --relay with groups");
   }
   for (const char* option : {"axis", "relay"}) {
     if (options.values.contains(option) && !isNamed) {
-      return fault(option, "there are no groups", "add --groups or --mesh");
+      return fault(option, "there are no groups", "add --groups, --ranks or --mesh");
     }
   }
   const auto file = options.values.find("groups");

@@ -11,13 +11,18 @@
 namespace coppice::cli {
 
 struct GroupOptions {
-  workflow::Values values = {};  ///< of workflow::groupOptions()
+  workflow::Values values = {};     ///< of workflow::groupOptions()
+  workflow::Values placement = {};  ///< of workflow::placementOptions(), which `optimum` alone has
   bool relayGpus = false;
 
-  [[nodiscard]] bool isAny() const { return values.contains("groups") || values.contains("mesh") || relayGpus; }
+  [[nodiscard]] bool isAny() const {
+    return values.contains("groups") || values.contains("mesh") || values.contains("ranks") || relayGpus;
+  }
 };
 
 void addGroupOptions(CLI::App& sub, GroupOptions& options);
+/// The links of a shared cut as lines, kind by kind.
+[[nodiscard]] std::string cutLines(const fabric::Fabric& fabric, const std::vector<workflow::CutLinks>& cut);
 /// Errors: badUsage where they do not go together.
 [[nodiscard]] Outcome checkGroupOptions(const GroupOptions& options, const FabricOptions& fabric);
 /// A fabric with the groups that are asked of it. Errors: those of loadFabric and workflow::readConcurrent.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -170,6 +171,7 @@ Error causeOf(const workflow::Playable& playable, const Error& error) {
 /// Every size simulated, and the details of the last one.
 struct Simulated {
   std::vector<simulate::Row> rows;
+  std::vector<std::vector<Microseconds>> ofGroups;  ///< by row, by group where several run at the same time
   simulate::Details details;
   double seconds = 0;
 };
@@ -196,6 +198,10 @@ Result<Simulated> simulateAll(const SimulateOptions& options, const std::vector<
       return causeOf(loaded, simulated.error());
     }
     all.rows.push_back(simulated->row);
+    all.ofGroups.emplace_back();
+    for (const workflow::PlayedGroup& group : loaded.groups) {
+      all.ofGroups.back().push_back(group.timeIn(simulated->phases.front().run));
+    }
     all.details = *std::move(simulated);
   }
   all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -213,7 +219,16 @@ Report headOf(const SimulateOptions& options, const workflow::Playable& loaded) 
   report.json["fabric"] = fabric.name();
   report.text = oneLine(inputName(options.file)) + ": " + collective + " on " + named(fabric.name()) + ", " +
                 counted(fabric.gpuCount(), "GPU") + ", simulated\n";
-  if (loaded.schedule) {
+  if (!loaded.groups.empty()) {
+    Bandwidth rate = loaded.groups.front().algbw / loaded.groups.front().group.weight;
+    for (const workflow::PlayedGroup& group : loaded.groups) {
+      rate = std::min(rate, group.algbw / group.group.weight);
+    }
+    report.json["schedule_algbw"] = toFraction(rate);
+    report.json["schedule_algbw_GBps"] = toGBps(rate);
+    report.text += "  schedules   " + std::to_string(loaded.groups.size()) + " at the same time, " + gigabytes(rate) +
+                   " of each where only bandwidth counts; sizes are of a group of weight 1\n";
+  } else if (loaded.schedule) {
     const Bandwidth& algbw = algbwOf(*loaded.schedule);
     report.json["schedule_algbw"] = toFraction(algbw);
     report.json["schedule_algbw_GBps"] = toGBps(algbw);
@@ -238,6 +253,42 @@ void addRows(const std::vector<simulate::Row>& rows, bool hasPieces, Report& rep
     report.text +=
         "  Large runs: rates are computed at intervals, so times may be a little too long. --exact computes "
         "them at every change.\n";
+  }
+}
+
+/// When each of several groups is done: all in JSON, as text the last ones of the last size.
+void addGroups(const Simulated& all, const workflow::Playable& loaded, Report& report) {
+  constexpr std::size_t kMaxListed = 12;
+  const auto speed = [&](std::size_t row, std::size_t group) {
+    const double bytes = static_cast<double>(all.rows[row].size) * loaded.groups[group].group.weight.toDouble();
+    return Throughput(bytes, all.ofGroups[row][group]);
+  };
+  for (std::size_t row = 0; row < all.rows.size(); ++row) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < loaded.groups.size(); ++i) {
+      list.push_back({{"file", loaded.groups[i].file},
+                      {"weight", loaded.groups[i].group.weight.toString()},
+                      {"time_us", all.ofGroups[row][i].count()},
+                      {"algbw", speed(row, i).gigabytesPerSecond()}});
+    }
+    report.json["rows"][row]["groups"] = std::move(list);
+  }
+  const std::size_t last = all.rows.size() - 1;
+  std::vector<std::size_t> order(loaded.groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return all.ofGroups[last][a] > all.ofGroups[last][b]; });
+  report.text += "\ngroups at the last size, the last to finish first\n";
+  for (std::size_t i = 0; i < std::min(order.size(), kMaxListed); ++i) {
+    const workflow::PlayedGroup& group = loaded.groups[order[i]];
+    report.text += "  " + oneLine(group.file) + "  " + std::string(toString(group.group.collective)) + " of " +
+                   counted(group.group.ranks.size(), "GPU") + ": " +
+                   withPlaces(all.ofGroups[last][order[i]].count(), 2) + " us, " +
+                   withPlaces(speed(last, order[i]).gigabytesPerSecond(), 2) + " GB/s\n";
+  }
+  if (order.size() > kMaxListed) {
+    report.text += "  and " + std::to_string(order.size() - kMaxListed) + " more, the first after " +
+                   withPlaces(all.ofGroups[last][order.back()].count(), 2) + " us\n";
   }
 }
 
@@ -301,6 +352,9 @@ Result<Report> run(const SimulateOptions& options, bool json, const Progress& pr
 
   Report report = headOf(options, *loaded);
   addRows(all->rows, loaded->subject->hasPieces(), report);
+  if (!loaded->groups.empty()) {
+    addGroups(*all, *loaded, report);
+  }
   if (options.links > 0) {
     report.json["links"] = linksJson(all->details, loaded->fabric(), options.links);
     report.text += linksText(all->details, loaded->fabric(), options.links);
@@ -339,13 +393,15 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli simulate alltoall.xml --fabric cluster.fabric.json -b 64M --critical-path --trace run.json\n"
       "  coppice-cli simulate allgather.forest.json -b 1G --link-latency 0 --message-overhead 0 --json\n"
       "  coppice-cli simulate allgather.forest.json --measured run.jsonl --links 5\n"
+      "  coppice-cli simulate groups/ -b 1G\n"
       "\n"
       "Messages share links max-min fairly. Each costs its sender the message overhead, and arrives one sum of the\n"
       "latencies of its links after its last byte. Times are in microseconds; algbw and busbw are those of "
       "nccl-tests.");
   auto options = std::make_shared<SimulateOptions>();
   sub.add_option("file", options->file,
-                 "Schedule (.forest.json, .schedule.json), MSCCL XML or tree XML; - for standard input")
+                 "Schedule (.forest.json, .schedule.json), MSCCL XML or tree XML; - for standard input; or a folder of "
+                 "generate --groups, whose schedules run at the same time")
       ->required();
   sub.add_option("--fabric", options->fabric,
                  "The fabric: required for XML; for a schedule, one to use instead of its own, with the same nodes");

@@ -78,6 +78,7 @@ void Waiting::tell(const py::object& listener) {
 workflow::ConcurrentText groupsText(const std::string& groups, const std::string& mesh, const std::string& axes,
                                     const std::string& collective, bool relay) {
   return {.file = groups.empty() ? "" : "-",
+          .ranks = {},
           .mesh = mesh,
           .axes = axes,
           .demand = {.collective = collective},

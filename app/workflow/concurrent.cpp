@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -38,6 +39,35 @@ Result<ConcurrentDemand> meshDemand(const fabric::Fabric& fabric, const Concurre
       group.collective = *collective;
       demand.groups.push_back(std::move(group));
     }
+  }
+  return demand;
+}
+
+Result<ConcurrentDemand> listDemand(const fabric::Description& description, const fabric::Fabric& fabric,
+                                    const ConcurrentText& text) {
+  const auto collective = readCollective(text.demand.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  ConcurrentDemand demand;
+  std::istringstream lists(text.ranks);
+  for (std::string list; std::getline(lists, list, ';');) {
+    const auto ids = parseGpuList(description, list, "ranks");
+    if (!ids) {
+      return ids.error();
+    }
+    schedule::ConcurrentGroup group;
+    group.collective = *collective;
+    for (const std::string& id : *ids) {
+      if (const auto node = fabric.find(id)) {
+        group.ranks.push_back(fabric.nodes()[*node].rank);
+      }
+    }
+    if (std::set(group.ranks.begin(), group.ranks.end()).size() != group.ranks.size() || group.ranks.size() < 2) {
+      return optionError("ranks", inQuotes(list) + " is not a list of two GPUs or more, each once",
+                         "write for example 0-7;8-15");
+    }
+    demand.groups.push_back(std::move(group));
   }
   return demand;
 }
@@ -132,6 +162,13 @@ const std::vector<Option>& groupOptions() {
                "\"weight\": 1}]; - for standard input",
        .example = "groups.json",
        .isFile = true,
+       .excludes = {"mesh", "ranks"}},
+      {.name = "ranks",
+       .title = "GPUs of each group",
+       .help = "Groups that run at the same time: a list of ids, ranks or ranges of ranks for each, with semicolons "
+               "between them",
+       .placeholder = "LISTS",
+       .example = "0-7;8-15",
        .excludes = {"mesh"}},
       {.name = "mesh",
        .title = "Mesh",
@@ -158,7 +195,9 @@ Result<ConcurrentDemand> readConcurrent(const fabric::Description& description, 
     return memberDemand(description, fabric, text);
   }
   Result<ConcurrentDemand> demand = Error{};
-  if (text.file.empty()) {
+  if (!text.ranks.empty()) {
+    demand = listDemand(description, fabric, text);
+  } else if (text.file.empty()) {
     demand = meshDemand(fabric, text);
   } else {
     const auto content = readText(text.file, text.standardInput);
@@ -179,12 +218,13 @@ Result<ConcurrentText> readGroupOptions(const Values& given) {
     return values.error();
   }
   ConcurrentText text{.file = values->text("groups"),
+                      .ranks = values->text("ranks"),
                       .mesh = values->text("mesh"),
                       .axes = values->text("axis"),
                       .relay = values->flag("relay")};
-  if (text.file.empty() && text.mesh.empty()) {
+  if (text.file.empty() && text.mesh.empty() && text.ranks.empty()) {
     return optionError(given.empty() ? "mesh" : given.begin()->first, "there are no groups",
-                       "add --groups or --mesh, for example --mesh 8x16");
+                       "add --groups, --ranks or --mesh, for example --mesh 8x16");
   }
   if (!text.axes.empty() && text.mesh.empty()) {
     return optionError("axis", "there is no mesh", "add --mesh, for example --mesh 8x16");

@@ -14,17 +14,18 @@
 /// Several collectives at once: what is asked, and the exact rate with its shared cut.
 namespace coppice::workflow {
 
-/// As a person writes it: a file of groups, or groups by a mesh; one of both is set.
+/// As a person writes it: a file of groups, groups by a mesh, or lists of GPUs; one of these is set.
 struct ConcurrentText {
   std::string file = {};     ///< as io::readGroups reads it; "-" is standard input
+  std::string ranks = {};    ///< "0-7;8-15": a list for each group, as --gpus takes them
   std::string mesh = {};     ///< "8x16"
   std::string axes = {};     ///< "1", or several that run at the same time, "0,1"; empty = all axes of size 2 or more
-  DemandText demand = {};    ///< of groups by a mesh: the collective alone
+  DemandText demand = {};    ///< of groups by a mesh or lists: the collective alone
   bool relay = false;        ///< all GPUs pass on data of other groups
   std::string members = {};  ///< one group of these GPUs, as --gpus lists them; all others relay
   StandardInput standardInput = {};
 };
-/// groups, mesh, axis and relay.
+/// groups, ranks, mesh, axis and relay.
 [[nodiscard]] const std::vector<Option>& groupOptions();
 /// Errors: badUsage naming the option, also where they do not go together.
 [[nodiscard]] Result<ConcurrentText> readGroupOptions(const Values& given);

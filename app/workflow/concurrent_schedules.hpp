@@ -29,10 +29,15 @@ struct GroupSchedule {
                                                                 const groups::Optimum& optimum,
                                                                 const Progress& progress);
 
-/// A file for each group, "group-007.forest.json" (steps: ".schedule.json"), with the group's part of the fabric.
-/// Creates the folder. Returns the names in order. Errors: io naming the file; cancelled.
+inline constexpr const char* kGroupsFile = "groups.json";
+inline constexpr const char* kGroupsFabric = "cluster.fabric.json";
+
+/// A file for each group, "group-007.forest.json" (steps: ".schedule.json"), with the group's part of the fabric; the
+/// groups as io::readGroups reads them, kGroupsFile; and the fabric of all, kGroupsFabric, where it is given. Creates
+/// the folder. Returns the names of the schedules in order. Errors: io naming the file; cancelled.
 [[nodiscard]] Result<std::vector<std::string>> writeGroups(const std::filesystem::path& folder,
+                                                           const schedule::ConcurrentDemand& demand,
                                                            const std::vector<GroupSchedule>& schedules,
-                                                           const Progress& progress);
+                                                           const fabric::Description* whole, const Progress& progress);
 
 }  // namespace coppice::workflow

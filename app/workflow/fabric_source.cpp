@@ -241,7 +241,8 @@ Result<LoadedDescription> loadDescription(const FabricSource& source, const Prog
   return loaded;
 }
 
-Result<std::vector<std::string>> parseGpuList(const fabric::Description& description, const std::string& text) {
+Result<std::vector<std::string>> parseGpuList(const fabric::Description& description, const std::string& text,
+                                              const std::string& option) {
   const std::vector<std::string> ids = gpuIdsByRank(description);
   const auto count = static_cast<std::int64_t>(ids.size());
   std::vector<std::string> chosen;
@@ -254,11 +255,11 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
     const auto first = parseInteger(item.substr(0, dash));
     const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
     if (!first || !last) {
-      return optionError("gpus", "there is no GPU " + inQuotes(item),
+      return optionError(option, "there is no GPU " + inQuotes(item),
                          "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + ", for example 0-7,12");
     }
     if (*first > *last || *last >= count) {
-      return optionError("gpus", inQuotes(item) + " is not a range of ranks",
+      return optionError(option, inQuotes(item) + " is not a range of ranks",
                          "ranks go from 0 to " + std::to_string(count - 1));
     }
     chosen.insert(chosen.end(), ids.begin() + *first, ids.begin() + *last + 1);

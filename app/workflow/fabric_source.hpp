@@ -44,9 +44,10 @@ struct FabricSource {
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
 
-/// Ids, ranks and ranges of ranks ("0-7"); an id wins over a rank of the same text. Errors: badUsage naming --gpus.
+/// Ids, ranks and ranges of ranks ("0-7"); an id wins over a rank of the same text. Errors: badUsage naming the option.
 [[nodiscard]] Result<std::vector<std::string>> parseGpuList(const fabric::Description& description,
-                                                            const std::string& text);
+                                                            const std::string& text,
+                                                            const std::string& option = "gpus");
 
 struct LoadedDescription {
   fabric::Description description;

@@ -2,6 +2,7 @@
 #include "workflow/playable.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/text.hpp"
@@ -12,6 +13,7 @@
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/measured_run.hpp"
+#include "workflow/playable_groups.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/target.hpp"
 
@@ -40,23 +42,10 @@ Result<std::shared_ptr<const LoadedFabric>> fabricFor(const PlaySource& source, 
                                : namedFabric(source, "", progress);
 }
 
-/// The model that was asked for, with what the profile says of this fabric.
-Result<simulate::Model> modelFor(const PlaySource& source, const fabric::Fabric& fabric) {
-  simulate::Model model = source.model;
-  if (!source.profile.empty()) {
-    const auto text = readText(source.profile, source.standardInput, io::kMaxForestBytes);
-    if (!text) {
-      return text.error();
-    }
-    return withProfile(std::move(model), *text, inputName(source.profile), fabric);
-  }
-  return model;
-}
-
 /// playableOf() with the model of the source.
 Result<Playable> playableFor(const PlaySource& source, std::shared_ptr<const LoadedFabric> loaded,
                              schedule::AnySchedule schedule, const Progress& progress) {
-  const auto model = modelFor(source, loaded->fabric);
+  const auto model = modelOf(source, loaded->fabric);
   if (!model) {
     return model.error();
   }
@@ -132,7 +121,7 @@ Result<Playable> loadProgram(const PlaySource& source, const std::string& text, 
   }
   Playable playable{.name = source.file, .kind = PlayableKind::program, .loaded = *std::move(fabric)};
   playable.program = std::make_shared<const program::Program>(std::move(read->program));
-  const auto model = modelFor(source, playable.fabric());
+  const auto model = modelOf(source, playable.fabric());
   if (!model) {
     return model.error();
   }
@@ -164,7 +153,7 @@ Result<Playable> loadTarget(const PlaySource& source, const Target& target, cons
     return Error{ErrorCode::badInput, "the plan cannot be run: " + fault->text, fault->fix, fault->where};
   }
   Playable playable{.name = source.file, .kind = PlayableKind::program, .loaded = *std::move(fabric)};
-  const auto model = modelFor(source, playable.fabric());
+  const auto model = modelOf(source, playable.fabric());
   if (!model) {
     return model.error();
   }
@@ -178,6 +167,18 @@ Result<Playable> loadTarget(const PlaySource& source, const Target& target, cons
 
 }  // namespace
 
+Result<simulate::Model> modelOf(const PlaySource& source, const fabric::Fabric& fabric) {
+  simulate::Model model = source.model;
+  if (!source.profile.empty()) {
+    const auto text = readText(source.profile, source.standardInput, io::kMaxForestBytes);
+    if (!text) {
+      return text.error();
+    }
+    return withProfile(std::move(model), *text, inputName(source.profile), fabric);
+  }
+  return model;
+}
+
 std::string_view toString(PlayableKind kind) {
   switch (kind) {
     case PlayableKind::schedule:
@@ -186,11 +187,16 @@ std::string_view toString(PlayableKind kind) {
       return "trees";
     case PlayableKind::program:
       return "program";
+    case PlayableKind::groups:
+      return "groups";
   }
   return "?";
 }
 
 Result<Playable> loadPlayable(const PlaySource& source, const Progress& progress) {
+  if (std::filesystem::is_directory(source.file)) {
+    return loadPlayableGroups(source, progress);
+  }
   const auto text = readText(source.file, source.standardInput, io::kMaxForestBytes);
   if (!text) {
     return text.error();
@@ -211,6 +217,14 @@ Result<Playable> loadPlayable(const PlaySource& source, const Progress& progress
   }
   return Error{ErrorCode::badInput, inputName(source.file) + " is neither a schedule nor a program",
                "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
+}
+
+Microseconds PlayedGroup::timeIn(const simulate::Run& run) const {
+  Microseconds last(0);
+  for (simulate::MessageId message = first; message < end; ++message) {
+    last = std::max(last, run.arrivals[message]);
+  }
+  return last;
 }
 
 Result<Playable> playableOf(std::string name, std::shared_ptr<const LoadedFabric> loaded,

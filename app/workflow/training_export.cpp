@@ -312,7 +312,7 @@ Result<std::vector<std::string>> writeTraining(const std::filesystem::path& fold
     if (!schedules) {
       return schedules.error();
     }
-    const auto written = writeGroups(folder / name, *schedules, progress);
+    const auto written = writeGroups(folder / name, demand, *schedules, nullptr, progress);
     if (!written) {
       return written.error();
     }

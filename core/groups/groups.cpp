@@ -2,7 +2,6 @@
 #include "groups/groups.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -11,8 +10,8 @@
 #include <utility>
 
 #include "base/failure.hpp"
-#include "base/text.hpp"
 #include "groups/classes.hpp"
+#include "groups/demand_check.hpp"
 #include "groups/oracle.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
@@ -32,47 +31,13 @@ constexpr std::size_t kMaxNumbersOfRound = 20'000'000;
 /// Largest price of a rounded query, and parts that a mixture is rounded to.
 constexpr double kPriceScale = 1 << 30;
 constexpr int64_t kMixtureParts = 1 << 24;
+/// Larger prices are also rounded: sums of them can leave 64 bits.
+constexpr int64_t kLargestPrice = int64_t{1} << 31;
+constexpr Int128 kLargestSum = Int128{1} << 62;
 /// Rounds of prices where the program would be too large, and uses of links that their trees may have.
 constexpr int kPriceRounds = 400;
 constexpr std::size_t kMaxNumbersOfRounds = 50'000'000;
 constexpr double kNearlyEqual = 1e-9;
-
-Error badGroup(std::size_t index, const std::string& what, const std::string& fix) {
-  return {ErrorCode::badUsage, "group " + std::to_string(index) + " " + what, fix};
-}
-
-std::optional<Error> faultOf(const ConcurrentDemand& demand, int gpus) {
-  if (demand.groups.empty()) {
-    return Error{ErrorCode::badUsage, "there are no groups", "give at least one group of two GPUs"};
-  }
-  for (std::size_t i = 0; i < demand.groups.size(); ++i) {
-    const ConcurrentGroup& group = demand.groups[i];
-    if (group.ranks.size() < 2) {
-      return badGroup(i, "has fewer than two ranks", "leave it out, or add ranks");
-    }
-    std::set<fabric::Rank> seen;
-    for (const fabric::Rank rank : group.ranks) {
-      if (rank < 0 || rank >= gpus) {
-        return badGroup(
-            i, "has rank " + std::to_string(rank) + ", and the fabric's go from 0 to " + std::to_string(gpus - 1),
-            "use ranks of the fabric");
-      }
-      if (!seen.insert(rank).second) {
-        return badGroup(i, "has rank " + std::to_string(rank) + " twice", "list each rank once");
-      }
-    }
-    if (!group.weight.isPositive()) {
-      return badGroup(i, "has weight " + group.weight.toString(), "use a weight above 0");
-    }
-    if (group.collective == Collective::custom) {
-      return badGroup(i, "has no named collective", "use allgather, allreduce, alltoall or another named one");
-    }
-    if (isRooted(group.collective) && (group.root < 0 || group.root >= static_cast<int>(group.ranks.size()))) {
-      return badGroup(i, "has a root that is not one of its ranks", "name one of its ranks as root");
-    }
-  }
-  return std::nullopt;
-}
 
 Rational reduced(Int128 numerator, Int128 denominator) {
   Int128 a = numerator;
@@ -171,6 +136,14 @@ private:
   bool query(Prices prices) {
     throwIfCancelled(m_progress);
     divide(prices);
+    if (std::any_of(prices.begin(), prices.end(), [](int64_t price) { return price > kLargestPrice; })) {
+      const bool isBetter = ask(prices);
+      return query(rounded({prices.begin(), prices.end()})) || isBetter;
+    }
+    return ask(std::move(prices));
+  }
+
+  bool ask(Prices prices) {
     const auto [asked, isNew] = m_demands.try_emplace(prices);
     if (!isNew) {
       return false;
@@ -190,7 +163,7 @@ private:
     for (std::size_t k = 0; k < prices.size(); ++k) {
       capacity = checkedAdd(capacity, checkedMul<Int128>(m_capacity[k], prices[k]));
     }
-    if (demand <= 0) {
+    if (demand <= 0 || !isWritable(capacity, demand)) {
       return false;
     }
     // 128 bits do not hold the products of all such numbers.
@@ -201,6 +174,11 @@ private:
       m_bestDemand = demand;
     }
     return isBetter;
+  }
+
+  /// Whether all that is said of prices with these sums stays within 64 bits.
+  [[nodiscard]] bool isWritable(Int128 capacity, Int128 demand) const {
+    return capacity < kLargestSum && demand < kLargestSum / m_factor;
   }
 
   /// By the greatest common divisor, which is returned.
@@ -326,10 +304,13 @@ private:
         }
         const bool isBetter = query(rounded(mixed));
         inside = isBetter ? 0.5 : inside * 0.7;
-        if (!isBetter || !addRows(simplex, first)) {
+        bool isAdded = addRows(simplex, first);
+        if (!isBetter || !isAdded) {
+          const std::size_t second = m_rows.size();
           query(rounded(vertex));
+          isAdded = addRows(simplex, second) || isAdded;
         }
-        if (addRows(simplex, first)) {
+        if (isAdded) {
           continue;
         }
       }
@@ -461,22 +442,28 @@ private:
     return weights;
   }
 
+  /// The weights of each share add up to kMixtureParts: loads of many shares then have a common denominator.
   [[nodiscard]] std::vector<int64_t> roundedWeights() const {
     std::vector<double> sums(m_coefficient.size(), 0);
     for (std::size_t i = 0; i < m_multipliers.size(); ++i) {
       sums[m_rows[i].share] += m_multipliers[i];
     }
     std::vector<int64_t> weights(m_rows.size(), 0);
+    std::vector<int64_t> left(sums.size(), kMixtureParts);
+    std::vector<std::size_t> heaviest(sums.size());
+    // The first query had a row for each share, in order.
+    std::iota(heaviest.begin(), heaviest.end(), std::size_t{0});
     for (std::size_t i = 0; i < m_multipliers.size(); ++i) {
-      const double sum = sums[m_rows[i].share];
-      weights[i] =
-          sum <= 0 ? 0
-                   : static_cast<int64_t>(std::llround(m_multipliers[i] / sum * static_cast<double>(kMixtureParts)));
+      const int share = m_rows[i].share;
+      if (sums[share] > 0) {
+        weights[i] =
+            static_cast<int64_t>(std::floor(m_multipliers[i] / sums[share] * static_cast<double>(kMixtureParts)));
+        left[share] -= weights[i];
+        heaviest[share] = weights[i] > weights[heaviest[share]] ? i : heaviest[share];
+      }
     }
     for (std::size_t share = 0; share < sums.size(); ++share) {
-      if (sums[share] <= 0) {
-        weights[share] = 1;  // the first query had a row for each share, in order
-      }
+      weights[heaviest[share]] += left[share];
     }
     return weights;
   }
@@ -565,57 +552,6 @@ Result<Optimum> optimum(const fabric::Fabric& fabric, const ConcurrentDemand& de
     return *std::move(fault);
   }
   return guarded([&] { return PriceProgram(fabric, demand, request, progress).run(); });
-}
-
-Result<std::vector<int>> parseMesh(const std::string& text) {
-  std::vector<int> sizes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    int size = 0;
-    const auto [rest, code] = std::from_chars(text.data() + begin, text.data() + end, size);
-    if (code != std::errc() || rest != text.data() + end || size < 1) {
-      return Error{ErrorCode::badUsage, inQuotes(text) + " is not a mesh", "write the sizes of its axes, such as 8x16"};
-    }
-    sizes.push_back(size);
-    begin = end + 1;
-  }
-  return sizes;
-}
-
-Result<std::vector<ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks) {
-  int64_t product = 1;
-  for (const int size : sizes) {
-    product = size < 1 || product > ranks ? 0 : product * size;
-  }
-  if (product != ranks) {
-    return Error{ErrorCode::badUsage,
-                 "the sizes of the mesh multiply to " + std::to_string(product) + ", not to the " +
-                     std::to_string(ranks) + " GPUs of the fabric",
-                 "give sizes whose product is " + std::to_string(ranks)};
-  }
-  if (axis < 0 || axis >= static_cast<int>(sizes.size())) {
-    return Error{ErrorCode::badUsage, "the mesh has no axis " + std::to_string(axis),
-                 "count its axes from 0, to " + std::to_string(sizes.size() - 1)};
-  }
-  if (sizes[axis] < 2) {
-    return Error{ErrorCode::badUsage, "axis " + std::to_string(axis) + " of the mesh has size 1, and no groups",
-                 "choose an axis of size 2 or more"};
-  }
-  int stride = 1;
-  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < sizes.size(); ++i) {
-    stride *= sizes[i];
-  }
-  std::vector<ConcurrentGroup> groups;
-  for (int first = 0; first < ranks; ++first) {
-    if (first / stride % sizes[axis] == 0) {
-      ConcurrentGroup group;
-      for (int i = 0; i < sizes[axis]; ++i) {
-        group.ranks.push_back(first + i * stride);
-      }
-      groups.push_back(std::move(group));
-    }
-  }
-  return groups;
 }
 
 }  // namespace coppice::groups

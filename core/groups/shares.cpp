@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/disjoint_sets.hpp"
 #include "base/failure.hpp"
+#include "groups/image.hpp"
 
 namespace coppice::groups {
 namespace {
@@ -22,29 +23,6 @@ using std::int64_t;
 
 /// Pairs of a group and a link that are kept.
 constexpr std::size_t kMaxPairs = std::size_t{1} << 26;
-
-/// A permutation of the nodes, with what it does to arcs and groups.
-class Image {
-public:
-  Image(const fabric::Fabric& fabric, const std::vector<std::pair<NodeIndex, NodeIndex>>& moved)
-      : m_fabric(fabric), m_moved(moved.begin(), moved.end()) {}
-
-  [[nodiscard]] NodeIndex node(NodeIndex at) const {
-    const auto found = m_moved.find(at);
-    return found == m_moved.end() ? at : found->second;
-  }
-  /// @pre a symmetry of the fabric, as the verifier has checked
-  [[nodiscard]] int arc(int index) const {
-    const fabric::Arc& at = m_fabric.arcs()[index];
-    const NodeIndex tail = node(at.tail);
-    const NodeIndex head = node(at.head);
-    return tail == at.tail && head == at.head ? index : m_fabric.findArc(tail, head).value_or(index);
-  }
-
-private:
-  const fabric::Fabric& m_fabric;
-  std::unordered_map<NodeIndex, NodeIndex> m_moved;
-};
 
 class Shares {
 public:
@@ -68,21 +46,8 @@ public:
   }
 
 private:
-  /// What makes groups the same: collective, weight, root and members.
-  using Key = std::tuple<int, Rational, NodeIndex, std::vector<NodeIndex>>;
-
   [[nodiscard]] NodeIndex nodeOf(const ConcurrentGroup& group, int place) const {
     return m_fabric.gpus()[group.ranks[place]];
-  }
-  [[nodiscard]] Key keyOf(const ConcurrentGroup& group, const Image& image) const {
-    const auto at = [&](int place) { return image.node(nodeOf(group, place)); };
-    std::vector<NodeIndex> members;
-    for (int place = 0; place < static_cast<int>(group.ranks.size()); ++place) {
-      members.push_back(at(place));
-    }
-    std::sort(members.begin(), members.end());
-    return {static_cast<int>(group.collective), group.weight, isRooted(group.collective) ? at(group.root) : -1,
-            std::move(members)};
   }
   [[nodiscard]] int pairOf(std::size_t group, int arc) const {
     return static_cast<int>(group * m_arcs.size()) + m_slotOf[arc];
@@ -129,10 +94,10 @@ private:
 
   /// Groups, with their members and links, that the symmetries take to each other.
   void joinImages() {
-    std::map<Key, std::size_t> placeOf;
+    std::map<GroupKey, std::size_t> placeOf;
     const Image same(m_fabric, {});
     for (std::size_t i = 0; i < m_demand.groups.size(); ++i) {
-      const auto [found, isNew] = placeOf.emplace(keyOf(m_demand.groups[i], same), i);
+      const auto [found, isNew] = placeOf.emplace(keyOf(m_fabric, m_demand.groups[i], same), i);
       if (!isNew) {
         join(i, found->second, same, m_arcs);
       }
@@ -145,7 +110,7 @@ private:
         arcs.push_back(image.arc(arc));
       }
       for (std::size_t i = 0; i < m_demand.groups.size(); ++i) {
-        join(i, placeOf.at(keyOf(m_demand.groups[i], image)), image, arcs);
+        join(i, placeOf.at(keyOf(m_fabric, m_demand.groups[i], image)), image, arcs);
       }
     }
   }

@@ -55,6 +55,7 @@ public:
         m_resolution(resolution),
         m_sharing(job, resolution.count(), options.resolution ? 0 : kExactWork),
         m_states(job.messages().size()),
+        m_arrivals(job.messages().size()),
         m_addingUntil(job.fabric().gpuCount(), 0.0),
         m_steady(job, options.repeats),
         m_mayJump(!options.record && options.repeats >= kRepeatsToJump && !m_states.empty()) {
@@ -160,6 +161,7 @@ private:
       m_states[i].started += more;
       m_states[i].left += more;
       m_states[i].arrived += more;
+      m_arrivals[i] += Microseconds(more > 0 ? time : 0);
       m_arrived += more;
     }
     for (Timer& timer : m_timers) {
@@ -332,6 +334,7 @@ private:
     m_last = id;
     m_lastRepeat = state.arrived;
     m_end = now;
+    m_arrivals[id] = Microseconds(now);
     if (!m_times.arrived.empty()) {
       m_times.arrived[std::size_t{id} * m_options.repeats + state.arrived] = Microseconds(now);
     }
@@ -389,6 +392,7 @@ private:
   [[nodiscard]] Run result() {
     Run run;
     run.time = Microseconds(m_end);
+    run.arrivals = std::move(m_arrivals);
     const std::vector<double> shares = m_job.linkShares();
     for (std::size_t arc = 0; arc < shares.size(); ++arc) {
       run.links.push_back({shares[arc] * m_options.bytes, Microseconds(m_sharing.busyTimes()[arc])});
@@ -441,10 +445,11 @@ private:
   Microseconds m_resolution;
   LinkSharing m_sharing;
   std::vector<MessageState> m_states;
-  std::vector<double> m_addingUntil;  ///< by rank: when it has added all that is there
-  Rows<Follower> m_followers;         ///< by message
-  Rows<Guard> m_guards;               ///< by message
-  std::vector<Timer> m_timers;        ///< heap, earliest first
+  std::vector<Microseconds> m_arrivals;  ///< by message: of its last repeat so far
+  std::vector<double> m_addingUntil;     ///< by rank: when it has added all that is there
+  Rows<Follower> m_followers;            ///< by message
+  Rows<Guard> m_guards;                  ///< by message
+  std::vector<Timer> m_timers;           ///< heap, earliest first
   std::vector<Timer> m_dueTimers;
   std::vector<Ready> m_ready;
   Intervals::Columns m_times;           ///< of recorded runs

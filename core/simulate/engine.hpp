@@ -113,11 +113,12 @@ struct CriticalMessage {
 };
 
 struct Run {
-  Microseconds time{};         ///< until the last message has arrived
-  std::vector<LinkUse> links;  ///< by Fabric::arcs()
-  std::int64_t messages = 0;   ///< over links, with repeats
-  std::int64_t fills = 0;      ///< times that rates were computed
-  Microseconds resolution{};   ///< 0 = exact from begin to end
+  Microseconds time{};                 ///< until the last message has arrived
+  std::vector<LinkUse> links;          ///< by Fabric::arcs()
+  std::vector<Microseconds> arrivals;  ///< by message: when its last repeat has arrived
+  std::int64_t messages = 0;           ///< over links, with repeats
+  std::int64_t fills = 0;              ///< times that rates were computed
+  Microseconds resolution{};           ///< 0 = exact from begin to end
   /// Recorded runs: the chain of messages that ends with the last to arrive, first to last.
   std::vector<CriticalMessage> criticalPath;
   Intervals intervals;  ///< recorded runs: all messages over links, by message and repeat

@@ -24,8 +24,11 @@ Row rowOf(std::int64_t bytes, Microseconds time, Collective collective, int rank
 /// Trees, or transfers without steps: phases that run after each other, each in pieces.
 class PipelinedSubject : public Subject {
 public:
-  PipelinedSubject(const fabric::Fabric& fabric, Collective collective, std::vector<Job> jobs)
-      : m_fabric(fabric), m_collective(collective), m_jobs(std::make_shared<const std::vector<Job>>(std::move(jobs))) {
+  PipelinedSubject(const fabric::Fabric& fabric, Collective collective, int ranks, std::vector<Job> jobs)
+      : m_fabric(fabric),
+        m_collective(collective),
+        m_ranks(ranks),
+        m_jobs(std::make_shared<const std::vector<Job>>(std::move(jobs))) {
     for (const Job& job : *m_jobs) {
       m_messages = std::max(m_messages, static_cast<std::int64_t>(job.messages().size()));
       m_phases.push_back({job.depth(), job.timePerByte(), job.largestStart()});
@@ -90,7 +93,7 @@ private:
       resolution = std::max(resolution, played->resolution);
       details.phases.push_back({&job, *std::move(played)});
     }
-    details.row = rowOf(bytes, time, m_collective, m_fabric.gpuCount(), pieces);
+    details.row = rowOf(bytes, time, m_collective, m_ranks, pieces);
     details.row.resolution = resolution;
     return details;
   }
@@ -127,6 +130,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   Collective m_collective;
+  int m_ranks;
   std::shared_ptr<const std::vector<Job>> m_jobs;
   std::vector<Phase> m_phases;
   std::int64_t m_messages = 1;  ///< of the largest phase, without repeats
@@ -220,7 +224,8 @@ Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const s
   if (!jobs) {
     return jobs.error();
   }
-  return std::unique_ptr<Subject>(std::make_unique<PipelinedSubject>(fabric, schedule.collective, *std::move(jobs)));
+  return std::unique_ptr<Subject>(
+      std::make_unique<PipelinedSubject>(fabric, schedule.collective, fabric.gpuCount(), *std::move(jobs)));
 }
 
 Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
@@ -233,11 +238,18 @@ Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const s
   if (schedule.isSynchronous) {
     return std::unique_ptr<Subject>(std::make_unique<StepSubject>(fabric, collective, std::move(jobs->front())));
   }
-  return std::unique_ptr<Subject>(std::make_unique<PipelinedSubject>(fabric, collective, *std::move(jobs)));
+  return std::unique_ptr<Subject>(
+      std::make_unique<PipelinedSubject>(fabric, collective, fabric.gpuCount(), *std::move(jobs)));
 }
 
 std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, const program::Program& program, const Model& model) {
   return std::make_unique<ProgramSubject>(fabric, program, model);
+}
+
+std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, Collective collective, int ranks, Job job) {
+  std::vector<Job> jobs;
+  jobs.push_back(std::move(job));
+  return std::make_unique<PipelinedSubject>(fabric, collective, ranks, std::move(jobs));
 }
 
 std::vector<std::int64_t> sizesOf(std::int64_t first, std::int64_t last, double factor) {

@@ -91,6 +91,11 @@ inline constexpr std::uint32_t kMaxDefaultPieces = 1024;
 [[nodiscard]] std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, const program::Program& program,
                                                  const Model& model);
 
+/// One phase that can be cut into pieces, such as jobs joined to one. The fabric must outlive the subject.
+/// @param ranks that busbw is counted for
+[[nodiscard]] std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, Collective collective, int ranks,
+                                                 Job job);
+
 /// Sizes from first to last, each `factor` times the one before (rounded down); first alone where last is smaller.
 /// @pre first >= 1, factor > 1
 [[nodiscard]] std::vector<std::int64_t> sizesOf(std::int64_t first, std::int64_t last, double factor);

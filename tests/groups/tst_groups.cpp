@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "alltoall/alltoall.hpp"
 #include "groups/arborescence.hpp"
 #include "groups/groups.hpp"
 #include "groups/reference_groups.hpp"
@@ -404,6 +405,51 @@ private slots:
     QVERIFY(optimum->linkClasses > 2 * gpus);
     QCOMPARE(text(optimum->lower), text(optimum->upper));
     requireProved(fabric, demand, *optimum);
+  }
+
+  /// Links almost alike: the best prices are in few links, and the mixture of paths has no small denominator.
+  void alltoallWithoutSymmetry_data() {
+    QTest::addColumn<int>("gpus");
+    for (const int gpus : {16, 20, 24}) {
+      QTest::addRow("%d GPUs", gpus) << gpus;
+    }
+  }
+  void alltoallWithoutSymmetry() {
+    QFETCH(int, gpus);
+    std::mt19937 random(static_cast<unsigned>(gpus));
+    const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+    fabric::Description description;
+    for (int i = 0; i < gpus; ++i) {
+      description.nodes.push_back({.id = std::to_string(i), .kind = "gpu"});
+    }
+    std::set<std::pair<int, int>> joined;
+    for (int i = 0; i < gpus; ++i) {
+      joined.insert(std::minmax(i, (i + 1) % gpus));
+      joined.insert(std::minmax(i, (i + 2 + below(gpus - 3)) % gpus));
+    }
+    for (const auto& [a, b] : joined) {
+      description.links.push_back(
+          {.src = std::to_string(a), .dst = std::to_string(b), .bandwidth = std::to_string(10 + below(4))});
+    }
+    const fabric::Fabric fabric = test::built(description);
+    for (const bool isOne : {true, false}) {
+      ConcurrentDemand demand = isOne ? meshDemand({gpus}, {0}, gpus) : meshDemand({gpus / 4, 4}, {0, 1}, gpus);
+      demand.relays.assign(static_cast<std::size_t>(gpus), true);
+      for (ConcurrentGroup& group : demand.groups) {
+        group.collective = Collective::alltoall;
+      }
+      const auto optimum = groups::optimum(fabric, demand);
+      QVERIFY2(optimum.hasValue(), optimum ? "" : describe(optimum.error()).c_str());
+      QVERIFY(optimum->lower * Rational(1'000'001, 1'000'000) >= optimum->upper);
+      requireProved(fabric, demand, *optimum);
+      if (isOne) {
+        // The program of one alltoall, which is another one.
+        const auto alone = alltoall::optimum(fabric);
+        QVERIFY(alone);
+        QVERIFY(alone->lower * Rational(gpus) <= optimum->upper && optimum->lower <= alone->upper * Rational(gpus));
+        QVERIFY(!alone->isExact() || optimum->upper == alone->upper * Rational(gpus));
+      }
+    }
   }
 
   void spoiledProofsAreRefused_data() {

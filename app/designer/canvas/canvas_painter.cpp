@@ -275,7 +275,7 @@ QColor CanvasPainter::groundOf(const BoxItem& box) const {
   if (m_state.layer != nullptr) {
     for (std::size_t i = 0; i < m_state.layer->hulls().size(); ++i) {
       if (m_state.layer->hulls()[i].contains(box.rect.center())) {
-        ground = mixed(ground, m_colors[m_state.layer->overlay().hulls[i].fill], kHullOpacity);
+        ground = mixed(ground, fillOf(m_state.layer->overlay().hulls[i], m_colors), kHullOpacity);
       }
     }
   }

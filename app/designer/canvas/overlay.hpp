@@ -23,9 +23,13 @@ struct Hull {
   std::set<NodeId> nodes;
   Token line = Token::cut;
   Token fill = Token::cutSoft;
+  std::optional<int> category = {};  ///< its colour (theme/scales.hpp) instead of line and fill: one of many
   bool isDashed = true;
   QString label;  ///< "24 shards in, 8 links × 25 = 200 GB/s"; kept within the view
 };
+
+[[nodiscard]] QColor lineOf(const Hull& hull, const Colors& colors);
+[[nodiscard]] QColor fillOf(const Hull& hull, const Colors& colors);
 
 /// Links drawn strongly: those that cross a cut.
 struct LinkMark {

@@ -77,11 +77,31 @@ std::array<bool, 2> signsOf(const Overlay& overlay) {
   return signs;
 }
 
+/// Of a hull's label.
+QColor textOn(const Hull& hull, const Colors& colors) {
+  if (!hull.category) {
+    return colors[hull.line == Token::cut ? Token::onCut : Token::onAccent];
+  }
+  const QColor line = lineOf(hull, colors);
+  const QColor& light = colors[colors.isDark() ? Token::text : Token::canvas];
+  const QColor& dark = colors[colors.isDark() ? Token::canvas : Token::text];
+  return contrast(line, light) >= contrast(line, dark) ? light : dark;
+}
+
 Qt::PenStyle dashOf(const TreeMark& tree) {
   return tree.dash.value_or(categoryDash(tree.category));
 }
 
 }  // namespace
+
+QColor lineOf(const Hull& hull, const Colors& colors) {
+  return hull.category ? category(*hull.category, colors.scheme()) : colors[hull.line];
+}
+
+QColor fillOf(const Hull& hull, const Colors& colors) {
+  constexpr double kTint = 0.3;
+  return hull.category ? mixed(colors[Token::canvas], lineOf(hull, colors), kTint) : colors[hull.fill];
+}
 
 void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
   if (m_state.layer == nullptr) {
@@ -93,7 +113,7 @@ void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
     if (path.isEmpty() || !path.boundingRect().adjusted(-px(3), -px(3), px(3), px(3)).intersects(part)) {
       continue;
     }
-    QColor fill = m_colors[hulls[i].fill];
+    QColor fill = fillOf(hulls[i], m_colors);
     fill.setAlphaF(static_cast<float>(kHullOpacity));
     painter.setBrush(fill);
     painter.setPen(hullPen(hulls[i]));
@@ -102,7 +122,7 @@ void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
 }
 
 QPen CanvasPainter::hullPen(const Hull& hull) const {
-  QPen pen(m_colors[hull.line], px(2));
+  QPen pen(lineOf(hull, m_colors), px(2));
   if (hull.isDashed) {
     pen.setDashPattern({4, 3});
   }
@@ -198,9 +218,9 @@ void CanvasPainter::paintHullLabels(QPainter& painter, const QRectF& view, doubl
     const QRectF inner = view.adjusted(px(8), px(8), -px(8), -px(8));
     const std::optional<QPointF> centre = hullLabelPlace(i, size, inner);
     const QRectF label(centre.value_or(view.center()) - QPointF(size.width() / 2, size.height() / 2), size);
-    paintLeader(painter, label, m_state.layer->hullParts()[i], m_colors[hulls[i].line]);
-    paintPill(painter, label.center(), hulls[i].label, m_colors[hulls[i].line],
-              m_colors[hulls[i].line == Token::cut ? Token::onCut : Token::onAccent], kPixels);
+    const QColor line = lineOf(hulls[i], m_colors);
+    paintLeader(painter, label, m_state.layer->hullParts()[i], line);
+    paintPill(painter, label.center(), hulls[i].label, line, textOn(hulls[i], m_colors), kPixels);
   }
 }
 

@@ -5,12 +5,17 @@
 
 namespace coppice::designer {
 
+class GroupsPanel;
+
 /// How fast collectives of several groups are that run at the same time.
 class GroupsFeature : public QuestionFeature {
   Q_OBJECT
 
 public:
   explicit GroupsFeature(const FeatureHost& host);
+
+private:
+  GroupsFeature(const FeatureHost& host, GroupsPanel* panel);
 };
 
 }  // namespace coppice::designer

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/groups/groups_panel.hpp"
 
+#include <QHBoxLayout>
+#include <QPushButton>
 #include <QSignalBlocker>
 #include <QTabWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
 
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "workflow/concurrent_schedules.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -16,12 +22,14 @@ namespace coppice::designer {
 namespace {
 
 constexpr const char* kCollective = "collective";
+/// Hulls that can still be told apart.
+constexpr std::size_t kMaxHulls = 16;
 
 /// With the collective of a mesh, which the command line has among other options.
 std::vector<workflow::Option> optionsOfPanel() {
   workflow::Option collective{.name = kCollective,
-                              .title = "Collective of a mesh",
-                              .help = "What all groups of a mesh do; a file names it for each group",
+                              .title = "Collective",
+                              .help = "What all groups do; a file names it for each group",
                               .kind = workflow::OptionKind::choice,
                               .defaultText = "allgather"};
   for (const Collective each : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
@@ -33,7 +41,7 @@ std::vector<workflow::Option> optionsOfPanel() {
                               [](const workflow::Option& option) { return option.name == "relay"; }),
                  std::move(collective));
   // What most people ask first.
-  std::rotate(options.begin(), options.begin() + 1, options.begin() + 4);
+  std::rotate(options.begin(), options.begin() + 2, options.begin() + 4);
   return options;
 }
 
@@ -67,6 +75,21 @@ Outcome compute(GroupsAnswer& answer, workflow::Values values, const Progress& p
   return Done{};
 }
 
+/// As `generate --groups -o` does.
+Outcome writeInto(WrittenGroups& written, const GroupsAnswer& answer, const Progress& progress) {
+  const auto schedules = workflow::scheduleGroups(*answer.fabric, answer.demand, *answer.optimum, progress);
+  if (!schedules) {
+    return schedules.error();
+  }
+  written.schedules = schedules->size();
+  for (const workflow::GroupSchedule& each : *schedules) {
+    written.reached += schedule::algbwOf(each.judged.made.schedule) >= each.wanted ? 1 : 0;
+  }
+  const auto names = workflow::writeGroups(written.folder.toStdString(), answer.demand, *schedules,
+                                           answer.snapshot.facts.get(), progress);
+  return names ? Outcome(Done{}) : Outcome(names.error());
+}
+
 QString collectiveOf(const schedule::ConcurrentGroup& group) {
   return QString::fromUtf8(toString(group.collective).data());
 }
@@ -79,7 +102,7 @@ GroupsPanel::GroupsPanel(QWidget* parent)
            .noDocument = tr("Open a fabric to see how fast several collectives at once can be on it."),
            .invitation = tr("How fast are collectives of several groups of GPUs that run at the same time, "
                             "and which links do they share? Give the sizes of a mesh, for example 4x8, or a "
-                            "file of groups."),
+                            "file of groups, or select GPUs and add them as a group."),
            .action = tr("Compute"),
            .working = tr("Computing the rate of all groups…"),
            .command = u"optimum"_s},
@@ -93,7 +116,11 @@ GroupsPanel::GroupsPanel(QWidget* parent)
           parent),
       m_headline(new QLabel(this)),
       m_groups(new QTableWidget(this)),
-      m_cut(new QTableWidget(this)) {
+      m_cut(new QTableWidget(this)),
+      m_write(new QPushButton(tr("Write Schedules…"), this)),
+      m_written(new QLabel(this)),
+      m_hint(new QLabel(this)),
+      m_writing([this](const WrittenGroupsPtr& written) { showWritten(written); }, std::chrono::milliseconds(0)) {
   m_headline->setObjectName(u"groupsHeadline"_s);
   m_headline->setWordWrap(true);
   m_headline->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -114,12 +141,113 @@ GroupsPanel::GroupsPanel(QWidget* parent)
   layout->addWidget(m_headline);
   layout->addWidget(state());
   layout->addWidget(tabs, 1);
+  layout->addWidget(makeButtons());
+  auto* add = new QPushButton(tr("Add Selected GPUs"), this);
+  add->setObjectName(u"groupsAddSelected"_s);
+  add->setToolTip(tr("Makes a group of the GPUs that are selected in the drawing"));
+  connect(add, &QPushButton::clicked, this, &GroupsPanel::addSelected);
+  form().addBelow("", add);
+  m_hint->setObjectName(u"groupsHint"_s);
+  m_hint->setProperty("role", u"muted"_s);
+  m_hint->setWordWrap(true);
+  form().addBelow("", m_hint);
   connect(m_groups, &QTableWidget::itemSelectionChanged, this, &GroupsPanel::marksChanged);
   setContent(content);
 }
 
+QWidget* GroupsPanel::makeButtons() {
+  m_write->setObjectName(u"groupsWrite"_s);
+  m_write->setToolTip(
+      tr("Makes a verified schedule for each group, which keeps to its share of the links, and writes "
+         "them into a folder"));
+  m_written->setObjectName(u"groupsWritten"_s);
+  m_written->setProperty("role", u"muted"_s);
+  m_written->setWordWrap(true);
+  connect(m_write, &QPushButton::clicked, this, [this] {
+    if (isWriting()) {
+      m_writing.cancel();
+      refreshWriting();
+    } else {
+      Q_EMIT folderAsked();
+    }
+  });
+  auto* buttons = new QWidget(this);
+  auto* layout = new QHBoxLayout(buttons);
+  layout->setContentsMargins({});
+  layout->addWidget(m_write);
+  layout->addWidget(m_written, 1);
+  return buttons;
+}
+
+void GroupsPanel::addSelected() {
+  if (context() == nullptr) {
+    return;
+  }
+  const Snapshot snapshot = Snapshot::of(context()->document());
+  const std::vector<NodeId> nodes = context()->selection().nodesAndContents();
+  const std::set<NodeId> selected(nodes.begin(), nodes.end());
+  QStringList ids;
+  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    if (selected.contains(snapshot.nodes[i]) && snapshot.facts->nodes[i].kind == "gpu") {
+      ids << QString::fromStdString(snapshot.facts->nodes[i].id);
+    }
+  }
+  if (ids.size() < 2) {
+    m_hint->setText(tr("Select two GPUs or more in the drawing first."));
+    return;
+  }
+  m_hint->clear();
+  workflow::Values values = form().values();
+  values.erase("mesh");
+  values.erase("axis");
+  values.erase("groups");
+  std::string& lists = values["ranks"];
+  lists += (lists.empty() ? "" : ";") + ids.join(u',').toStdString();
+  form().setValues(values);
+  if (isSearching()) {
+    search();  // stops
+  }
+  search();
+}
+
+void GroupsPanel::write(const QString& folder) {
+  if (!isCurrent() || !m_answer->optimum) {
+    return;
+  }
+  m_writing.submit([answer = m_answer, folder](std::stop_token stop) -> WrittenGroupsPtr {
+    return answered<WrittenGroups>([&](WrittenGroups& written) {
+      Progress progress;
+      progress.stop = std::move(stop);
+      written.folder = folder;
+      return writeInto(written, *answer, progress);
+    });
+  });
+  refreshWriting();
+}
+
+void GroupsPanel::refreshWriting() {
+  m_write->setText(isWriting() ? tr("Stop Writing") : tr("Write Schedules…"));
+  m_written->setText(isWriting() ? tr("Generating and verifying a schedule for each group…") : QString());
+}
+
+void GroupsPanel::showWritten(const WrittenGroupsPtr& written) {
+  refreshWriting();
+  if (!written->problem.isEmpty()) {
+    m_written->setText(written->problem);
+    return;
+  }
+  const QString count = counted(static_cast<qsizetype>(written->schedules), tr("schedule"), tr("schedules"));
+  m_written->setText(written->reached == written->schedules
+                         ? tr("%1 in %2. All reach the rate and are verified.").arg(count, written->folder)
+                         : tr("%1 in %2. All are verified; %3 reach the rate, the others less within their shares.")
+                               .arg(count, written->folder)
+                               .arg(written->reached));
+}
+
 void GroupsPanel::showAnswer(const PanelAnswerPtr& answer) {
   m_answer = std::static_pointer_cast<const GroupsAnswer>(answer);
+  m_writing.cancel();
+  refreshWriting();
   m_headline->clear();
   fillGroups();
   fillCut();
@@ -194,19 +322,28 @@ Overlay GroupsPanel::marks() const {
   if (!context() || !isVisible() || !isCurrent() || !m_answer->fabric || row < 0) {
     return overlay;
   }
-  const workflow::AlikeGroups& alike = m_answer->alike[static_cast<std::size_t>(row)];
-  const schedule::ConcurrentGroup& group = m_answer->demand.groups[alike.groups.front()];
-  Hull hull;
-  for (const fabric::Rank rank : group.ranks) {
-    hull.nodes.insert(m_answer->snapshot.nodes[m_answer->fabric->gpus()[static_cast<std::size_t>(rank)]]);
+  const workflow::AlikeGroups& chosen = m_answer->alike[static_cast<std::size_t>(row)];
+  const std::size_t count = m_answer->demand.groups.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool isChosen = std::binary_search(chosen.groups.begin(), chosen.groups.end(), i);
+    if (overlay.hulls.size() == kMaxHulls || (!isChosen && count > kMaxHulls)) {
+      continue;
+    }
+    const schedule::ConcurrentGroup& group = m_answer->demand.groups[i];
+    Hull hull;
+    for (const fabric::Rank rank : group.ranks) {
+      hull.nodes.insert(m_answer->snapshot.nodes[m_answer->fabric->gpus()[static_cast<std::size_t>(rank)]]);
+    }
+    hull.category = static_cast<int>(i);
+    hull.isDashed = !isChosen;
+    if (i == chosen.groups.front()) {
+      hull.label = collectiveOf(group) + u", "_s + gigabytes(m_answer->optimum->upper * group.weight);
+      if (chosen.groups.size() > 1) {
+        hull.label += tr(", one of %1 groups").arg(chosen.groups.size());
+      }
+    }
+    overlay.hulls.push_back(std::move(hull));
   }
-  hull.line = Token::accent;
-  hull.fill = Token::accentSoft;
-  hull.label = collectiveOf(group) + u", "_s + gigabytes(m_answer->optimum->upper * group.weight);
-  if (alike.groups.size() > 1) {
-    hull.label += tr(", one of %1 groups").arg(alike.groups.size());
-  }
-  overlay.hulls.push_back(std::move(hull));
   overlay.marks = linkMarks(*context(), m_answer->snapshot, *m_answer->fabric, m_answer->cut);
   return overlay;
 }

@@ -46,6 +46,7 @@
 #include "designer/finder/finder_feature.hpp"
 #include "designer/frontier/frontier_feature.hpp"
 #include "designer/groups/groups_feature.hpp"
+#include "designer/groups/placement_feature.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/card_loader.hpp"
 #include "designer/playback/timeline_feature.hpp"
@@ -193,6 +194,7 @@ void MainWindow::createFeatures() {
   addFeature<AnalysisFeature>();
   addFeature<GroupsFeature>();
   addFeature<ExchangeFeature>(*schedules);
+  addFeature<PlacementFeature>();
   addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
   addFeature<OrderFeature>();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QClipboard>
+#include <QDir>
 #include <QDockWidget>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTest>
 #include <QToolButton>
 
 #include "designer/document/edits.hpp"
 #include "designer/groups/groups_panel.hpp"
+#include "designer/groups/placement_panel.hpp"
 #include "io/files.hpp"
 #include "support/waiting.hpp"
 #include "window/window_fixture.hpp"
@@ -55,6 +58,9 @@ private Q_SLOTS:
   void mesh();
   void file();
   void marks();
+  void selectedGpus();
+  void writesSchedules();
+  void placesAJob();
   void followsTheFabric();
   void faultsAreSaid_data();
   void faultsAreSaid();
@@ -94,15 +100,88 @@ void TestDesignerGroups::marks() {
   const Groups shown;
   QVERIFY(shown.fixture.waitForBound());
   QVERIFY(shown.compute({{"mesh", "2x8"}, {"axis", "1"}}));
-  QCOMPARE(shown.overlay().hulls.size(), std::size_t{1});
+  // Both groups, in colours of their own.
+  QCOMPARE(shown.overlay().hulls.size(), std::size_t{2});
   QCOMPARE(shown.overlay().hulls.front().nodes.size(), std::size_t{8});
-  QVERIFY(shown.overlay().hulls.front().line == Token::accent);
+  QVERIFY(shown.overlay().hulls[0].category && shown.overlay().hulls[0].category != shown.overlay().hulls[1].category);
+  const Colors& colors = colorsOf(Scheme::light);
+  QVERIFY(lineOf(shown.overlay().hulls[0], colors) != lineOf(shown.overlay().hulls[1], colors));
+  QVERIFY(!shown.overlay().hulls[0].label.isEmpty());
   QVERIFY(!shown.overlay().marks.empty());
   // The cut of the bound comes back.
   shown.fixture.window->findChild<QDockWidget*>(u"groupsDock"_s)->hide();
   QVERIFY(QTest::qWaitFor([&] { return !shown.panel->isVisible(); }, coppice::waiting::kPatience));
   QVERIFY(!shown.overlay().hulls.empty());
-  QVERIFY(shown.overlay().hulls.front().line == Token::cut);
+  QVERIFY(shown.overlay().hulls.front().line == Token::cut && !shown.overlay().hulls.front().category);
+}
+
+/// Two selections become two groups, and the form says which.
+void TestDesignerGroups::selectedGpus() {
+  const Groups shown;
+  auto* add = shown.panel->findChild<QPushButton*>(u"groupsAddSelected"_s);
+  add->click();
+  QVERIFY(!shown.text("groupsHint").isEmpty());
+  EditorContext& editor = *shown.fixture.editor();
+  const auto select = [&](std::initializer_list<const char*> ids) {
+    std::set<ElementId> chosen;
+    for (const auto& [id, node] : editor.document().model().nodes()) {
+      for (const char* name : ids) {
+        if (node.id == name) {
+          chosen.insert(id);
+        }
+      }
+    }
+    editor.selection().set(chosen);
+  };
+  select({"b0g0", "b1g0", "b0nvs"});
+  add->click();
+  QVERIFY(shown.isDone());
+  QVERIFY2(shown.text("groupsHeadline").contains(u"1 group at once"_s), qPrintable(shown.text("groupsHeadline")));
+  QVERIFY(shown.text("groupsHint").isEmpty());
+  select({"b0g1", "b1g1"});
+  add->click();
+  QVERIFY(shown.isDone());
+  QVERIFY2(shown.text("groupsHeadline").contains(u"2 groups at once"_s), qPrintable(shown.text("groupsHeadline")));
+  QCOMPARE(shown.panel->form().values().at("ranks"), std::string("b0g0,b1g0;b0g1,b1g1"));
+  QCOMPARE(shown.overlay().hulls.size(), std::size_t{2});
+}
+
+void TestDesignerGroups::writesSchedules() {
+  const Groups shown;
+  QVERIFY(shown.compute({{"mesh", "2x8"}, {"axis", "0"}}));
+  const QString folder = shown.fixture.dir.filePath(u"written"_s);
+  QVERIFY(QDir().mkpath(folder));
+  shown.fixture.answers->folderChosen = folder;
+  shown.panel->findChild<QPushButton*>(u"groupsWrite"_s)->click();
+  QVERIFY(QTest::qWaitFor([&] { return !shown.panel->isWriting(); }, coppice::waiting::kPatience));
+  QVERIFY2(shown.text("groupsWritten").contains(u"8 schedules"_s), qPrintable(shown.text("groupsWritten")));
+  QVERIFY2(shown.text("groupsWritten").contains(u"All reach the rate"_s), qPrintable(shown.text("groupsWritten")));
+  QCOMPARE(QDir(folder).entryList({u"group-*.forest.json"_s}).size(), 8);
+  QVERIFY(QFile::exists(folder + u"/groups.json"_s) && QFile::exists(folder + u"/cluster.fabric.json"_s));
+}
+
+/// The job gets a whole box, which is then selected.
+void TestDesignerGroups::placesAJob() {
+  const Groups shown;
+  QVERIFY(shown.fixture.waitForBound());
+  shown.fixture.run("view.placement");
+  auto* panel = shown.fixture.window->findChild<PlacementPanel*>();
+  panel->form().setValues({{"place", "8"}, {"free", "1-15"}});
+  panel->search();
+  QVERIFY(QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience));
+  const QString headline = panel->findChild<QLabel*>(u"placementHeadline"_s)->text();
+  QVERIFY2(headline.contains(u"8 of 15 GPUs: 371.43 GB/s"_s) && headline.contains(u"No choice is faster"_s),
+           qPrintable(headline));
+  const auto* boxes = panel->findChild<QTableWidget*>(u"placementBoxes"_s);
+  QCOMPARE(boxes->rowCount(), 1);
+  QCOMPARE(boxes->item(0, 3)->text(), u"8-15"_s);
+  QCOMPARE(shown.overlay().hulls.size(), std::size_t{1});
+  panel->findChild<QPushButton*>(u"placementSelect"_s)->click();
+  QCOMPARE(shown.fixture.editor()->selection().nodes().size(), std::size_t{8});
+  panel->form().setValues({{"place", "17"}});
+  panel->search();
+  QVERIFY(QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience));
+  QVERIFY(panel->findChild<QLabel*>(u"placementMessage"_s)->text().contains(u"16 are free"_s));
 }
 
 void TestDesignerGroups::followsTheFabric() {

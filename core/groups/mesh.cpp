@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+#include "groups/groups.hpp"
+
+namespace coppice::groups {
+
+using schedule::ConcurrentGroup;
+using std::int64_t;
+
+Result<std::vector<int>> parseMesh(const std::string& text) {
+  std::vector<int> sizes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    int size = 0;
+    const auto [rest, code] = std::from_chars(text.data() + begin, text.data() + end, size);
+    if (code != std::errc() || rest != text.data() + end || size < 1) {
+      return Error{ErrorCode::badUsage, inQuotes(text) + " is not a mesh", "write the sizes of its axes, such as 8x16"};
+    }
+    sizes.push_back(size);
+    begin = end + 1;
+  }
+  return sizes;
+}
+
+Result<std::vector<ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks) {
+  int64_t product = 1;
+  for (const int size : sizes) {
+    product = size < 1 || product > ranks ? 0 : product * size;
+  }
+  if (product != ranks) {
+    return Error{ErrorCode::badUsage,
+                 "the sizes of the mesh multiply to " + std::to_string(product) + ", not to the " +
+                     std::to_string(ranks) + " GPUs of the fabric",
+                 "give sizes whose product is " + std::to_string(ranks)};
+  }
+  if (axis < 0 || axis >= static_cast<int>(sizes.size())) {
+    return Error{ErrorCode::badUsage, "the mesh has no axis " + std::to_string(axis),
+                 "count its axes from 0, to " + std::to_string(sizes.size() - 1)};
+  }
+  if (sizes[axis] < 2) {
+    return Error{ErrorCode::badUsage, "axis " + std::to_string(axis) + " of the mesh has size 1, and no groups",
+                 "choose an axis of size 2 or more"};
+  }
+  int stride = 1;
+  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < sizes.size(); ++i) {
+    stride *= sizes[i];
+  }
+  std::vector<ConcurrentGroup> groups;
+  for (int first = 0; first < ranks; ++first) {
+    if (first / stride % sizes[axis] == 0) {
+      ConcurrentGroup group;
+      for (int i = 0; i < sizes[axis]; ++i) {
+        group.ranks.push_back(first + i * stride);
+      }
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+}  // namespace coppice::groups
