@@ -28,6 +28,7 @@ class TestCliOptimum : public QObject {
 private slots:
   void optimumOfTheExample();
   void optimumOfGroups();
+  void placement();
   void tiedCuts_data();
   void tiedCuts();
   void optimum_data();
@@ -87,6 +88,19 @@ void TestCliOptimum::optimumOfGroups() {
   QCOMPARE(json["exact"].toBool(), true);
   QCOMPARE(json["groups"].toArray().size(), 8);
   QCOMPARE(json["cut"].toObject()["links"].toArray().size(), 32);
+  const Outcome lists = run({"optimum", "preset:dgx-a100,boxes=2", "--ranks", "0,8;1,9", "-c", "allgather", "--json"});
+  QCOMPARE(lists.json()["rate"].toString(), "50");
+  QCOMPARE(lists.json()["groups"].toArray().size(), 2);
+  // All schedules of a folder at the same time.
+  const Outcome generated = run({"generate", "preset:dgx-a100,boxes=2", "--ranks", "0,8;1,9", "-o", path("two")});
+  VERIFY_TOLD(generated.code == 0 && generated.out.contains("simulate"), generated);
+  const Outcome played = run({"simulate", path("two"), "-b", "256M", "--pieces", "64", "--link-latency", "0",
+                              "--message-overhead", "0", "--json"});
+  QCOMPARE(played.code, 0);
+  QCOMPARE(played.json()["schedule_algbw"].toString(), "50");
+  const QJsonObject row = played.json()["rows"].toArray().first().toObject();
+  VERIFY_TOLD(row["algbw"].toDouble() <= 50 + 1e-6 && row["algbw"].toDouble() > 49, played);
+  QCOMPARE(row["groups"].toArray().size(), 2);
   const Outcome subset = run({"optimum", "preset:torus,dims=4x4,bandwidth=10", "--gpus", "0,1,4,5", "--relay-gpus"});
   QCOMPARE(subset.code, 0);
   VERIFY_TOLD(subset.out.contains("160/3"), subset);
@@ -94,6 +108,36 @@ void TestCliOptimum::optimumOfGroups() {
        {QStringList{"--axis", "0"}, {"--relay"}, {"--relay-gpus"}, {"--mesh", "4x9"}, {"--mesh", "4x8", "--k", "1"}}) {
     const Outcome refused = run(QStringList{"optimum", "preset:dgx-h100,boxes=4"} + bad);
     QCOMPARE(refused.code, 2);
+  }
+}
+
+void TestCliOptimum::placement() {
+  const QStringList question{"optimum", "preset:dgx-a100,boxes=3", "--place", "8", "--free", "1-12,16-23"};
+  const Outcome outcome = run(question + QStringList{"--json"});
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(isOneObject(outcome.out) && outcome.err.isEmpty(), outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["algbw"].toString(), "2600/7");
+  QCOMPARE(json["upper"].toString(), "2600/7");
+  QVERIFY(json["optimal"].toBool());
+  QCOMPARE(json["free"].toInt(), 20);
+  QCOMPARE(json["ranks"].toArray(), QJsonArray({16, 17, 18, 19, 20, 21, 22, 23}));
+  // The job alone has that optimum.
+  const Outcome alone = run({"optimum", "preset:dgx-a100,boxes=3", "--gpus", "16-23", "--json"});
+  QCOMPARE(alone.json()["algbw"].toString(), "2600/7");
+  const Outcome text = run(question);
+  VERIFY_TOLD(text.out.contains("no choice is faster") && text.out.contains("--gpus 16-23"), text);
+  for (const QStringList& bad : {QStringList{"--free", "0-7"},
+                                 {"--place", "1"},
+                                 {"--place", "25"},
+                                 {"--place", "4", "--free", "0-99"},
+                                 {"--place", "4", "--mesh", "3x8"},
+                                 {"--place", "4", "-c", "broadcast"},
+                                 {"--place", "4", "--k", "1"},
+                                 {"--ranks", "0-7;8"},
+                                 {"--ranks", "0-7", "--mesh", "3x8"}}) {
+    const Outcome refused = run(QStringList{"optimum", "preset:dgx-a100,boxes=3"} + bad);
+    VERIFY_TOLD(refused.code == 2 && refused.out.isEmpty(), refused);
   }
 }
 

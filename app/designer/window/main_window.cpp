@@ -193,8 +193,8 @@ void MainWindow::createFeatures() {
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
   addFeature<GroupsFeature>();
-  addFeature<ExchangeFeature>(*schedules);
   addFeature<PlacementFeature>();
+  addFeature<ExchangeFeature>(*schedules);
   addFeature<TrainingFeature>();
   addFeature<AgainstFeature>();
   addFeature<OrderFeature>();
