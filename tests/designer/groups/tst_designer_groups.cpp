@@ -124,12 +124,8 @@ void TestDesignerGroups::selectedGpus() {
   EditorContext& editor = *shown.fixture.editor();
   const auto select = [&](std::initializer_list<const char*> ids) {
     std::set<ElementId> chosen;
-    for (const auto& [id, node] : editor.document().model().nodes()) {
-      for (const char* name : ids) {
-        if (node.id == name) {
-          chosen.insert(id);
-        }
-      }
+    for (const char* name : ids) {
+      chosen.insert(editor.document().model().nodeNamed(name));
     }
     editor.selection().set(chosen);
   };
