@@ -16,12 +16,12 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr const char* kCollective = "collective";
+constexpr const char* kJobCollective = "collective";
 constexpr const char* kRelay = "relay-gpus";
 
-std::vector<workflow::Option> optionsOfPanel() {
+std::vector<workflow::Option> placementFields() {
   std::vector<workflow::Option> options = workflow::placementOptions();
-  workflow::Option collective{.name = kCollective,
+  workflow::Option collective{.name = kJobCollective,
                               .title = "Collective",
                               .help = "What the job does; its GPUs are chosen for that",
                               .kind = workflow::OptionKind::choice,
@@ -40,7 +40,7 @@ std::vector<workflow::Option> optionsOfPanel() {
 
 Outcome compute(PlacementAnswer& answer, workflow::Values values, const Progress& progress) {
   std::string collective = "allgather";
-  if (const auto given = values.extract(kCollective)) {
+  if (const auto given = values.extract(kJobCollective)) {
     collective = given.mapped();
   }
   const bool relay = !values.extract(kRelay).empty();
@@ -76,7 +76,7 @@ PlacementPanel::PlacementPanel(QWidget* parent)
            .action = tr("Place"),
            .working = tr("Looking for the best choice…"),
            .command = u"optimum"_s},
-          optionsOfPanel(),
+          placementFields(),
           [](const Snapshot& snapshot, const workflow::Values& values, const Progress& progress) {
             return answered<PlacementAnswer>([&](PlacementAnswer& answer) {
               answer.snapshot = snapshot;
