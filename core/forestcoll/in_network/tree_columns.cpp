@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <queue>
 #include <set>
 #include <span>
 #include <tuple>
@@ -16,6 +15,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/in_network/gpu_forest.hpp"
+#include "forestcoll/in_network/tree_grower.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
 
@@ -26,204 +26,14 @@ using fabric::NodeIndex;
 using std::int64_t;
 
 constexpr double kGain = 1e-7;  ///< what a tree must cost less than 1 to be taken up
+/// The part of the bound that is enough for trees of the program.
+const Rational kCloseToBound(99, 100);
 
 /// A link between two nodes, both directions.
 struct DuplexLink {
   int a = 0;
   int b = 0;
   int64_t capacity = 0;  ///< in units
-};
-
-/// A tree over all GPUs. `path` leads from the parent to the child and holds both.
-struct GrownTree {
-  struct Edge {
-    int parent = 0;
-    int child = 0;
-    std::vector<NodeIndex> path;
-  };
-  int root = 0;
-  std::vector<Edge> edges;                ///< parents before children
-  std::vector<std::pair<int, int>> uses;  ///< links in ascending order, and how often the tree passes them
-};
-
-class TreeGrower {
-public:
-  explicit TreeGrower(const TreeGraph& graph) {
-    const auto count = static_cast<std::size_t>(graph.nodeCount);
-    m_isGpu.assign(count, false);
-    for (const int gpu : graph.gpus) {
-      m_isGpu[gpu] = true;
-    }
-    m_gpuCount = graph.gpus.size();
-    m_neighbours.resize(count);
-    m_label.resize(count);
-  }
-  void addLink(int link, int a, int b) {
-    m_neighbours[a].push_back({b, link});
-    m_neighbours[b].push_back({a, link});
-  }
-
-  /// Joins the nearest GPU again and again, over paths from the tree through relays.
-  /// @param weights by link, >= 0
-  /// @param again by link: what it weighs more for each time that the tree passes it already
-  /// @param hop weight of a GPU between a node and the root: keeps trees low
-  /// @param mayBranch by node: relays at which the tree may branch
-  /// @param spansRelays reaches all of these, like GPUs: then no tree of that kind weighs less, but for `again`
-  GrownTree grow(const std::vector<double>& weights, const std::vector<double>& again, int root, double hop,
-                 const std::vector<bool>& mayBranch, bool spansRelays) {
-    m_branches = &mayBranch;
-    std::fill(m_label.begin(), m_label.end(), Label());
-    m_uses.assign(weights.size(), 0);
-    m_heap = {};
-    const auto weightOf = [&](int link) { return weights[link] + again[link] * m_uses[link]; };
-    GrownTree tree;
-    tree.root = root;
-    join(root, 0, hop);
-    std::size_t missing = m_gpuCount - 1;
-    if (spansRelays) {
-      missing += static_cast<std::size_t>(std::count(mayBranch.begin(), mayBranch.end(), true));
-    }
-    while (missing > 0 && !m_heap.empty()) {
-      const auto [distance, node] = m_heap.top();
-      m_heap.pop();
-      Label& label = m_label[node];
-      ++work;
-      if (distance > label.distance) {
-        continue;
-      }
-      const bool isWanted = m_isGpu[node] || (spansRelays && mayBranch[node]);
-      if (!label.isInTree && isWanted) {
-        missing -= connect(node, hop, spansRelays, tree, weightOf);
-        continue;
-      }
-      for (const Neighbour& to : m_neighbours[node]) {
-        Label& next = m_label[to.node];
-        ++work;
-        if (const double length = distance + weightOf(to.link);
-            !next.isInTree && length < next.distance && !leadsThrough(node, to.node)) {
-          next.distance = length;
-          next.from = node;
-          next.link = to.link;
-          m_heap.emplace(length, to.node);
-        }
-      }
-    }
-    dropBareRelays(tree);
-    return tree;
-  }
-
-  std::size_t work = 0;
-
-private:
-  struct Neighbour {
-    int node = 0;
-    int link = 0;
-  };
-  struct Label {
-    double distance = std::numeric_limits<double>::infinity();
-    int from = -1;
-    int link = -1;  ///< from there
-    int depth = 0;
-    bool isInTree = false;
-  };
-  struct Farther {
-    bool operator()(const std::pair<double, int>& a, const std::pair<double, int>& b) const { return a > b; }
-  };
-
-  /// Whether the way from the tree to a node leads through a relay: labels that relabel() left too low could close a
-  /// circle.
-  [[nodiscard]] bool leadsThrough(int node, int relay) const {
-    if (m_isGpu[relay]) {
-      return false;
-    }
-    while (node != relay && !m_label[node].isInTree) {
-      node = m_label[node].from;
-    }
-    return node == relay;
-  }
-
-  void join(int node, int depth, double hop) {
-    Label& label = m_label[node];
-    label.isInTree = true;
-    label.depth = depth;
-    label.distance = hop * depth;
-    m_heap.emplace(label.distance, node);
-  }
-
-  /// The path to the node joins the tree, and what can branch on it. How many came in that were missing.
-  template <typename WeightOf>
-  std::size_t connect(int node, double hop, bool spansRelays, GrownTree& tree, const WeightOf& weightOf) {
-    std::vector<NodeIndex> path{node};
-    while (!m_label[path.back()].isInTree) {
-      ++m_uses[m_label[path.back()].link];
-      path.push_back(m_label[path.back()].from);
-    }
-    std::reverse(path.begin(), path.end());
-    std::size_t start = 0;
-    std::size_t wanted = 0;
-    for (std::size_t i = 1; i < path.size(); ++i) {
-      const int at = path[i];
-      if (!m_isGpu[at] && !(*m_branches)[at]) {
-        continue;
-      }
-      const int parent = path[start];
-      tree.edges.push_back(
-          {parent,
-           at,
-           {path.begin() + static_cast<std::ptrdiff_t>(start), path.begin() + static_cast<std::ptrdiff_t>(i) + 1}});
-      wanted += m_isGpu[at] || spansRelays ? 1 : 0;
-      join(at, m_label[parent].depth + (m_isGpu[at] ? 1 : 0), hop);
-      start = i;
-    }
-    for (std::size_t i = 1; i < path.size(); ++i) {
-      if (!m_label[path[i]].isInTree) {
-        relabel(path[i], weightOf);
-      }
-    }
-    return wanted;
-  }
-
-  /// The way from the tree to a relay that was passed may weigh more now. Labels behind it may be too low since; their
-  /// paths are sound.
-  template <typename WeightOf>
-  void relabel(int relay, const WeightOf& weightOf) {
-    Label& label = m_label[relay];
-    label.distance = std::numeric_limits<double>::infinity();
-    for (const Neighbour& from : m_neighbours[relay]) {
-      ++work;
-      const Label& near = m_label[from.node];
-      if (const double length = near.distance + weightOf(from.link); near.isInTree && length < label.distance) {
-        label = {length, from.node, from.link, 0, false};
-      }
-    }
-    m_heap.emplace(label.distance, relay);
-  }
-
-  /// Relays without children carry nothing.
-  void dropBareRelays(GrownTree& tree) const {
-    std::vector<int> children(m_label.size(), 0);
-    for (const GrownTree::Edge& edge : tree.edges) {
-      ++children[edge.parent];
-    }
-    std::vector<GrownTree::Edge> kept;
-    for (auto edge = tree.edges.rbegin(); edge != tree.edges.rend(); ++edge) {
-      if (m_isGpu[edge->child] || children[edge->child] > 0) {
-        kept.push_back(std::move(*edge));
-      } else {
-        --children[edge->parent];
-      }
-    }
-    std::reverse(kept.begin(), kept.end());
-    tree.edges = std::move(kept);
-  }
-
-  const std::vector<bool>* m_branches = nullptr;
-  std::vector<bool> m_isGpu;
-  std::size_t m_gpuCount = 0;
-  std::vector<std::vector<Neighbour>> m_neighbours;
-  std::vector<Label> m_label;
-  std::vector<int> m_uses;  ///< by link, of the tree so far
-  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Farther> m_heap;
 };
 
 /// The parts of the trees, by tree, over one denominator.
@@ -249,8 +59,17 @@ private:
 
   void addWays(const TreeMixture& mixture);
   const Way& nextWay();
-  bool addTree(const std::vector<double>& weights, const std::vector<double>& again, double hop, double most);
+  GrownTree grow(const LinkWeights& weights, double hop);
+  bool takeUp(GrownTree&& tree);
+  [[nodiscard]] int evenCount() const;
+  void load(const GrownTree& tree, double amount);
+  double fillWeights(double steepness, double amount, LinkWeights& weights) const;
+  [[nodiscard]] double amountOf(int count) const { return toGBps(m_upper) * static_cast<double>(m_unit) / count; }
+  std::vector<GrownTree> growEqual(int count, double steepness, LinkWeights& weights);
   void growFirst();
+  void growEven();
+  bool growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees);
+  [[nodiscard]] double fullest() const;
   void activateFirst();
   void extendProgram();
   bool solve();
@@ -258,6 +77,10 @@ private:
   [[nodiscard]] bool activateOverloaded();
   void centre(const std::vector<double>& weights, double cost);
   bool addCheaper(double smoothness);
+  void improve();
+  void keepSolution();
+  [[nodiscard]] bool isClose() const;
+  [[nodiscard]] bool isModerate() const;
   [[nodiscard]] std::vector<double> smoothWeights(double smoothness) const;
   [[nodiscard]] std::optional<Parts> exactParts() const;
   [[nodiscard]] Parts roundedParts() const;
@@ -271,11 +94,11 @@ private:
   const TreeGraph& m_graph;
   const Bandwidth& m_upper;
   const Progress& m_progress;
+  const lp::Milliseconds m_firstBudget;
   lp::WorkBudget m_budget;
   std::vector<Way> m_ways;
   int64_t m_unit = 1;  ///< capacities are in 1 / unit GB/s
   std::vector<DuplexLink> m_links;
-  std::map<std::pair<int, int>, int> m_linkOf;
   TreeGrower m_grower;
   std::vector<GrownTree> m_trees;
   std::set<std::vector<std::pair<int, int>>> m_known;
@@ -291,7 +114,6 @@ private:
   std::vector<double> m_load;      ///< by link
   double m_rate = 0;
   int m_turn = 0;
-  double m_lastCost = 0;  ///< of the tree grown last, in the weights it was grown for
   std::optional<Parts> m_best;
 };
 
@@ -301,7 +123,8 @@ ColumnSearch::ColumnSearch(const fabric::Fabric& fabric, const TreeGraph& graph,
       m_graph(graph),
       m_upper(upper),
       m_progress(progress),
-      m_budget(demand.budget / 5),
+      m_firstBudget(demand.budget / 5),
+      m_budget(m_firstBudget),
       m_grower(graph) {
   std::vector<bool> capable = branching(graph, demand, false);
   if (std::find(capable.begin(), capable.end(), true) != capable.end()) {
@@ -317,10 +140,8 @@ ColumnSearch::ColumnSearch(const fabric::Fabric& fabric, const TreeGraph& graph,
   for (const lp::RateArc& arc : graph.arcs) {
     if (arc.tail < arc.head && arc.bandwidth.isPositive()) {
       const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
-      const auto link = static_cast<int>(m_links.size());
       m_links.push_back({arc.tail, arc.head, checkedMul(bandwidth.numerator(), m_unit / bandwidth.denominator())});
-      m_linkOf.emplace(std::pair(arc.tail, arc.head), link);
-      m_grower.addLink(link, arc.tail, arc.head);
+      m_grower.addLink(arc.tail, arc.head);
     }
   }
   m_isActive.assign(m_links.size(), false);
@@ -375,29 +196,17 @@ int ColumnSearch::startOf(int turn) const {
   return m_graph.gpus[static_cast<std::size_t>(turn * step % gpus)];
 }
 
-/// Grows a tree, and takes it up where it is new and costs less than `most`.
-bool ColumnSearch::addTree(const std::vector<double>& weights, const std::vector<double>& again, double hop,
-                           double most) {
+GrownTree ColumnSearch::grow(const LinkWeights& weights, double hop) {
   const Way& way = nextWay();
   const std::size_t before = m_grower.work;
-  GrownTree tree = m_grower.grow(weights, again, startOf(m_turn++), hop, way.mayBranch, way.spansRelays);
+  GrownTree tree = m_grower.grow(weights, startOf(m_turn++), hop, way.mayBranch, way.spansRelays);
   constexpr std::size_t kNumbersPerStep = 12;
   m_budget.spend(kNumbersPerStep * (m_grower.work - before));
-  std::map<int, int> uses;
-  double cost = 0;
-  m_lastCost = 0;
-  for (const GrownTree::Edge& edge : tree.edges) {
-    for (std::size_t i = 1; i < edge.path.size(); ++i) {
-      const int link = m_linkOf.at(std::minmax(edge.path[i - 1], edge.path[i]));
-      ++uses[link];
-      cost += m_price[link];
-      m_lastCost += weights[link];
-    }
-  }
-  if (cost >= most) {
-    return false;
-  }
-  tree.uses.assign(uses.begin(), uses.end());
+  return tree;
+}
+
+/// False where it is known.
+bool ColumnSearch::takeUp(GrownTree&& tree) {
   if (!m_known.insert(tree.uses).second) {
     return false;
   }
@@ -405,38 +214,146 @@ bool ColumnSearch::addTree(const std::vector<double>& weights, const std::vector
   return true;
 }
 
-/// Grows about as e^(10 x) up to x = 1, and is the same on every machine.
-double steep(double full) {
-  const double base = 1 + full;
-  const double square = base * base;
-  const double fourth = square * square;
-  return fourth * fourth * fourth * square;
+void ColumnSearch::load(const GrownTree& tree, double amount) {
+  for (const auto& [link, times] : tree.uses) {
+    m_load[link] += amount * times;
+  }
 }
 
-/// Trees that keep out of each other's way, as if each carried an equal part of what is hoped for: the weight of a link
-/// grows steeply with how full it is (Garg and Koenemann, SIAM J. Comput. 37 (2007)).
+/// How full the fullest link is.
+double ColumnSearch::fullest() const {
+  double most = 0;
+  for (std::size_t link = 0; link < m_links.size(); ++link) {
+    most = std::max(most, m_load[link] / static_cast<double>(m_links[link].capacity));
+  }
+  return most;
+}
+
+/// A number of trees of one rate that fills most of every link: where 12.5 and 200 GB/s are to carry 205.6, 477 trees
+/// use all of both.
+int ColumnSearch::evenCount() const {
+  constexpr int kFewest = 320;
+  constexpr int kMost = 640;
+  std::set<int64_t> capacities;
+  for (const DuplexLink& link : m_links) {
+    capacities.insert(link.capacity);
+  }
+  const double upper = toGBps(m_upper) * static_cast<double>(m_unit);
+  int best = kFewest;
+  double bestShare = 0;
+  for (int count = kFewest; count <= kMost; ++count) {
+    double share = 1;
+    for (const int64_t capacity : capacities) {
+      const double trees = static_cast<double>(capacity) * count / upper;
+      share = std::min(share, std::floor(trees + kGain) / trees);
+    }
+    if (share > bestShare + kGain) {
+      best = count;
+      bestShare = share;
+    }
+  }
+  return best;
+}
+
+/// e^(steepness * full), about, and the same on every machine.
+double steep(double full, double steepness) {
+  constexpr int kSquares = 12;
+  double power = 1 + full * steepness / (1 << kSquares);
+  for (int i = 0; i < kSquares; ++i) {
+    power *= power;
+  }
+  return power;
+}
+
+/// Weights that grow steeply with how full a link is (Garg and Koenemann, SIAM J. Comput. 37 (2007)). What a GPU
+/// between a node and the root weighs: little beside a link of the mean weight, or, where the fullest links make up
+/// nearly all of that, beside a link as full as all together.
+double ColumnSearch::fillWeights(double steepness, double amount, LinkWeights& weights) const {
+  constexpr double kGentle = 10;
+  double sum = 0;
+  double load = 0;
+  double capacity = 0;
+  for (std::size_t link = 0; link < m_links.size(); ++link) {
+    const auto width = static_cast<double>(m_links[link].capacity);
+    weights.first[link] = steep(m_load[link] / width, steepness) / width;
+    weights.factor[link] = steep(amount / width, steepness);
+    sum += weights.first[link];
+    load += m_load[link];
+    capacity += width;
+  }
+  const auto count = static_cast<double>(m_links.size());
+  return 0.03 * (steepness <= kGentle ? sum / count : steep(load / capacity, steepness) / (capacity / count));
+}
+
+/// Trees of one rate that keep out of each other's way, one after the other.
+std::vector<GrownTree> ColumnSearch::growEqual(int count, double steepness, LinkWeights& weights) {
+  const double amount = amountOf(count);
+  std::fill(m_load.begin(), m_load.end(), 0);
+  std::vector<GrownTree> trees;
+  while (static_cast<int>(trees.size()) < count && !m_budget.isSpent()) {
+    throwIfCancelled(m_progress);
+    const double hop = fillWeights(steepness, amount, weights);
+    trees.push_back(grow(weights, hop));
+    load(trees.back(), amount);
+    centre(weights.first, weightOf(trees.back().uses, weights));
+  }
+  return trees;
+}
+
+/// Trees to begin with.
 void ColumnSearch::growFirst() {
   constexpr int kFirst = 160;
-  const double amount = toGBps(m_upper) * static_cast<double>(m_unit) / kFirst;
-  std::vector<double> weights(m_links.size());
-  std::vector<double> again(m_links.size());
-  for (int i = 0; i < kFirst && !m_budget.isSpent(); ++i) {
-    throwIfCancelled(m_progress);
-    double sum = 0;
-    for (std::size_t link = 0; link < m_links.size(); ++link) {
-      const auto capacity = static_cast<double>(m_links[link].capacity);
-      weights[link] = steep(m_load[link] / capacity) / capacity;
-      again[link] = steep((m_load[link] + amount) / capacity) / capacity - weights[link];
-      sum += weights[link];
-    }
-    const double hop = 0.03 * sum / static_cast<double>(m_links.size());
-    if (addTree(weights, again, hop, std::numeric_limits<double>::infinity())) {
-      for (const auto& [link, times] : m_trees.back().uses) {
-        m_load[link] += amount * times;
-      }
-    }
-    centre(weights, m_lastCost);
+  constexpr double kSteepness = 10;
+  LinkWeights weights(m_links.size());
+  for (GrownTree& tree : growEqual(kFirst, kSteepness, weights)) {
+    takeUp(std::move(tree));
   }
+}
+
+/// Many trees of one rate, each grown again among the others until no link is much fuller than the others: where the
+/// program is large, it has not come far with its own.
+void ColumnSearch::growEven() {
+  m_progress.report("trees of one rate", 0);
+  const int count = evenCount();
+  const double amount = amountOf(count);
+  LinkWeights weights(m_links.size());
+  constexpr double kFirstSteepness = 50;
+  std::vector<GrownTree> trees = growEqual(count, kFirstSteepness, weights);
+  std::vector<GrownTree> best = trees;
+  double least = fullest();
+  for (const double steepness : {50.0, 100.0, 150.0, 200.0}) {
+    if (static_cast<int>(trees.size()) < count || least <= 1 + kGain || !growAgain(steepness, amount, weights, trees)) {
+      break;
+    }
+    if (const double most = fullest(); most < least) {
+      least = most;
+      best = trees;
+    }
+  }
+  m_feasible.assign(m_trees.size(), 0);
+  for (GrownTree& tree : best) {
+    if (takeUp(std::move(tree))) {
+      m_feasible.push_back(1);
+    }
+  }
+  keep(roundedParts());
+}
+
+/// False where the work is spent.
+bool ColumnSearch::growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees) {
+  for (GrownTree& tree : trees) {
+    throwIfCancelled(m_progress);
+    load(tree, -amount);
+    const double hop = fillWeights(steepness, amount, weights);
+    if (GrownTree other = grow(weights, hop); weightOf(other.uses, weights) < weightOf(tree.uses, weights)) {
+      tree = std::move(other);
+    }
+    load(tree, amount);
+    if (m_budget.isSpent()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Prices for the links that the first trees fill, and for those of the GPU with the least bandwidth, which every tree
@@ -676,18 +593,26 @@ std::vector<double> ColumnSearch::smoothWeights(double smoothness) const {
 /// Trees that gain, from several roots.
 bool ColumnSearch::addCheaper(double smoothness) {
   constexpr int kTrees = 12;
-  const std::vector<double> weights = smoothWeights(smoothness);
   const double share = 1e-3 / static_cast<double>(m_graph.gpus.size()) * std::max(smoothness, 1e-3);
-  const std::vector<double> again(m_links.size(), share);
+  LinkWeights weights(m_links.size());
+  weights.first = smoothWeights(smoothness);
+  std::fill(weights.more.begin(), weights.more.end(), share);
   const double hop = 0.3 * share;
   bool isNew = false;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTrees && !m_budget.isSpent(); ++i) {
     throwIfCancelled(m_progress);
-    isNew = addTree(weights, again, hop, 1 - kGain) || isNew;
-    least = std::min(least, m_lastCost);
+    GrownTree tree = grow(weights, hop);
+    double cost = 0;
+    double smoothCost = 0;
+    for (const auto& [link, times] : tree.uses) {
+      cost += m_price[link] * times;
+      smoothCost += weights.first[link] * times;
+    }
+    least = std::min(least, smoothCost);
+    isNew = (cost < 1 - kGain && takeUp(std::move(tree))) || isNew;
   }
-  centre(weights, least);
+  centre(weights.first, least);
   return isNew;
 }
 
@@ -771,10 +696,8 @@ ColumnTrees ColumnSearch::write() const {
   return {rateOf(*m_best), forest.take()};
 }
 
-std::optional<ColumnTrees> ColumnSearch::run() {
-  m_progress.report("trees one by one", 0);
-  growFirst();
-  activateFirst();
+/// Trees that gain, until none does or the work is spent.
+void ColumnSearch::improve() {
   const double upper = toGBps(m_upper) * static_cast<double>(m_unit);
   constexpr std::array kSmoothness = {0.7, 0.3, 0.0};
   bool isNew = true;
@@ -787,13 +710,45 @@ std::optional<ColumnTrees> ColumnSearch::run() {
       isNew = addCheaper(kSmoothness[i]);
     }
   }
-  if (!m_simplex) {
-    return std::nullopt;
-  }
+}
+
+/// What the program gives to the trees, and what fits of it if it is not exact.
+void ColumnSearch::keepSolution() {
   if (std::optional<Parts> parts = exactParts(); parts && fits(*parts)) {
     keep(*parts);
   }
   keep(roundedParts());
+}
+
+bool ColumnSearch::isClose() const {
+  return m_best && rateOf(*m_best) >= m_upper * kCloseToBound;
+}
+
+/// Whether the program over all trees so far is solved in moderate time.
+bool ColumnSearch::isModerate() const {
+  constexpr std::size_t kMostNumbers = 400'000;
+  const auto active = static_cast<std::size_t>(std::count(m_isActive.begin(), m_isActive.end(), true));
+  return active == 0 || m_trees.size() <= kMostNumbers / active;
+}
+
+std::optional<ColumnTrees> ColumnSearch::run() {
+  m_progress.report("trees one by one", 0);
+  growFirst();
+  activateFirst();
+  improve();
+  if (!m_simplex) {
+    return std::nullopt;
+  }
+  keepSolution();
+  if (!isClose()) {
+    m_budget = lp::WorkBudget(m_firstBudget);
+    growEven();
+    if (!isClose() && isModerate()) {
+      m_budget = lp::WorkBudget(m_firstBudget);
+      improve();
+      keepSolution();
+    }
+  }
   if (!m_best || rateOf(*m_best).isZero()) {
     return std::nullopt;
   }

@@ -21,6 +21,8 @@ namespace coppice::forestcoll {
 /// than 1 gains. Trees branch at GPUs and at capable switches, and pass other relays. They grow along cheapest paths
 /// (Takahashi and Matsuyama, Math. Japonica 24 (1980)), so that the best of all trees may be missed: what is reached is
 /// exact, that nothing is better is not claimed. As many different trees as there are scarce links, at most.
+/// Where that leaves more than 1 %, hundreds of trees of one rate are grown again and again among each other (rip-up
+/// and reroute).
 struct ColumnTrees {
   Bandwidth algbw;
   schedule::Forest outTrees;  ///< over GPUs; the in-trees are their mirror images
@@ -28,8 +30,7 @@ struct ColumnTrees {
 
 /// @param mixture its kinds are tried too
 /// nullopt where the links or the switches do not do the same both ways, where GPUs get their own copies, and where
-/// numbers get too wide. Ends when `upper` is reached, or
-/// a fifth of the demand's budget is spent.
+/// numbers get too wide. Ends when `upper` is reached, or a fifth of the demand's budget is spent, up to three times.
 /// Throws CancelledError.
 [[nodiscard]] std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,
                                                         const std::optional<TreeMixture>& mixture,
