@@ -209,7 +209,6 @@ TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::Ms
                   .isRunnable = verdict.isRunnable,
                   .ranks = verdict.ranks,
                   .root = verdict.root,
-                  .isJudged = verdict.isResultJudged,
                   .collective = plan->collective,
                   .facts = planFacts(*plan, verdict, counts),
                   .limits = planLimits(verdict, counts, multiprocessors),

@@ -37,7 +37,6 @@ struct TargetFile {
   std::vector<Finding> findings = {};
   int ranks = 0;
   int root = -1;                ///< of rooted collectives, as given or inferred
-  bool isJudged = true;         ///< false where nothing says what it computes
   std::string collective = {};  ///< as in the file
   Facts facts = {};
   std::vector<TargetLimit> limits = {};
