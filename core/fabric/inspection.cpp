@@ -148,7 +148,7 @@ public:
       add(Severity::error, ErrorCode::infeasible,
           m_result.gpus.empty() ? "the fabric has no GPU, so there is nothing to send"
                                 : "the fabric has only one GPU, so there is nothing to send",
-          "add nodes of kind \"gpu\" until there are two or more", wholeFabric());
+          "add GPUs until there are two or more", wholeFabric());
     }
     checkReach();
     checkBalance();

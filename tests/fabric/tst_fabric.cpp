@@ -156,12 +156,12 @@ private slots:
                                                    "another unit"};
     QTest::newRow("no GPU") << "s:switch t:switch | s-t 1"
                             << QStringList{
-                                   "error: nodes: the fabric has no GPU, so there is nothing to send; add nodes of "
-                                   "kind \"gpu\" until there are two or more"};
+                                   "error: nodes: the fabric has no GPU, so there is nothing to send; add GPUs until "
+                                   "there are two or more"};
     QTest::newRow("one GPU") << "a s:switch | a-s 1"
                              << QStringList{
                                     "error: nodes: the fabric has only one GPU, so there is nothing to send; add "
-                                    "nodes of kind \"gpu\" until there are two or more"};
+                                    "GPUs until there are two or more"};
     QTest::newRow("islands") << "a b c d | a-b 1; c-d 1"
                              << QStringList{
                                     "error: nodes: GPUs \"a\" and \"c\" cannot reach each other: the GPUs fall into "

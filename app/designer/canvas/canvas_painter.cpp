@@ -498,9 +498,9 @@ void CanvasPainter::paintNumber(QPainter& painter, const LineItem& line) const {
   if (line.curve.isStraight() && length * m_scale < 12 * size && length > 0) {
     // Too short to be broken by a number: it is drawn beside the line.
     const QPointF across(-way.y() / length, way.x() / length);
-    const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
+    const double side = std::abs(way.x()) > std::abs(way.y()) ? px(size * 0.85) : pillWidth(line.number, size) / 2;
     const double sign = across.y() > 0 ? -1 : 1;
-    paintPill(painter, line.curve.at(0.5) + across * sign * px(side), line.number, Qt::transparent,
+    paintPill(painter, line.curve.at(0.5) + across * sign * side, line.number, Qt::transparent,
               m_colors[Token::linkText], size);
   } else {
     paintPill(painter, line.curve.at(line.numberAt < 0 ? 0.5 : line.numberAt), line.number, m_colors[Token::canvas],

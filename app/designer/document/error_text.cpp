@@ -20,18 +20,10 @@ QHash<QString, OptionName>& optionNames() {
   return names;
 }
 
-/// What the command line asks for and the window has a place for.
-QString knownPlace(const QString& text) {
-  static const QHash<QString, const char*> kPlaces = {
-      {u"add nodes of kind \"gpu\""_s, QT_TRANSLATE_NOOP("Error", "drag GPUs from the palette into the drawing")},
-  };
-  // The format is found by the content; where it is none of these, there is no option that could name it.
+/// The format is found by the content; where it is none of these, the window has no option that could name it.
+QString withoutFormatOption(const QString& text) {
   static const QString kFormats = u"name the format: "_s;
-  if (text.startsWith(kFormats)) {
-    return ErrorTexts::tr("formats that are read: %1").arg(text.mid(kFormats.size()));
-  }
-  const auto found = kPlaces.constFind(text);
-  return found != kPlaces.cend() ? ErrorTexts::tr(*found) : text;
+  return text.startsWith(kFormats) ? ErrorTexts::tr("formats that are read: %1").arg(text.mid(kFormats.size())) : text;
 }
 
 /// With a capital and a full stop. Names keep their case: "b0g0", "msccl", "k".
@@ -59,7 +51,7 @@ void setOptionNames(QHash<QString, OptionName> names) {
 }
 
 QString inWordsOfTheWindow(QString text) {
-  text = knownPlace(text);
+  text = withoutFormatOption(text);
   // A verb before the option, and what the command line would have behind it.
   static const QRegularExpression kOption(
       u"(?:\\b(add|give|set|use|generate (?:it|this) (?:again )?with) )?--([a-z][a-z0-9-]*)(?: ([A-Z]{2,}|[A-Z]\\b))?"_s);

@@ -43,7 +43,9 @@ double barWidth(const Model& model, NodeId id, const Node& node) {
       isNext = isNext && other == nullptr;
       continue;
     }
-    if (other->facts.box == node.facts.box) {
+    // What is beside it is reached from its end.
+    const bool isBeside = std::abs(other->drawing.position.y - at.y) < kSwitchHeight;
+    if (other->facts.box == node.facts.box && !isBeside) {
       reach = std::max(reach, std::abs(other->drawing.position.x - at.x));
     }
     isNext = isNext && !other->facts.box.isValid() && std::abs(other->drawing.position.y - at.y) <= kNextRow;

@@ -2,7 +2,6 @@
 #include "designer/schedules/methods_panel.hpp"
 
 #include <QClipboard>
-#include <QFormLayout>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -186,19 +185,19 @@ QWidget* MethodsPanel::makeTable() {
 }
 
 QLayout* MethodsPanel::makeForm() {
-  auto* form = new QFormLayout;
-  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->setRowWrapPolicy(QFormLayout::WrapAllRows);
-  form->setVerticalSpacing(kGenerateGap);
-  form->addRow(m_collective);
-  form->addRow(m_methodLabel, m_method);
-  form->addRow(m_methodText);
-  form->addRow(m_sketch);
-  form->addRow(m_search);
-  form->addRow(m_rootLabel, m_root);
-  form->addRow(tr("GPUs"), m_gpus);
-  form->addRow(m_amountsLabel, m_amounts);
-  form->addRow(m_amountsFault);
+  // Not a form: it squeezes its last fields where a button before them appears.
+  auto* form = new QVBoxLayout;
+  form->setSpacing(kGenerateGap);
+  auto* gpus = new QLabel(tr("GPUs"), this);
+  for (QWidget* each :
+       std::initializer_list<QWidget*>{m_collective, m_methodLabel, m_method, m_methodText, m_sketch, m_search,
+                                       m_rootLabel, m_root, gpus, m_gpus, m_amountsLabel, m_amounts, m_amountsFault}) {
+    form->addWidget(each);
+  }
+  m_methodLabel->setBuddy(m_method);
+  m_rootLabel->setBuddy(m_root);
+  gpus->setBuddy(m_gpus);
+  m_amountsLabel->setBuddy(m_amounts);
   return form;
 }
 

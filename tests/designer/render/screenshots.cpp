@@ -178,6 +178,16 @@ public:
     shoot(u"unfolded"_s);
   }
 
+  void topologies() {
+    open();
+    run("file.find-topology");
+    auto* finder = m_window->findChild<FinderDialog*>();
+    wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
+    coppice::waiting::settle();
+    save(u"finder"_s, finder);
+    finder->close();
+  }
+
   /// Docks and dialogs for the pages of the help, each in light and dark.
   void helpPages() {
     open();
@@ -457,6 +467,7 @@ int main(int argc, char** argv) {
     camera.ncclRun();
     camera.sketch();
     camera.large();
+    camera.topologies();
   }
   return camera.hasFailed() ? 1 : 0;
 }

@@ -262,6 +262,9 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
     const bool keepsFit = m_view.keepsFit();
     m_view.document().edit(isFolded ? SelectTexts::tr("Unfold") : SelectTexts::tr("Fold"),
                            [&](Edit& edit) { edits::fold(edit, boxes, !isFolded); });
+    if (boxes.size() > 1) {
+      m_view.selection().clear();  // their marks would hide what was opened
+    }
     if (keepsFit || (isFolded && !m_view.visibleScene().contains(m_view.scene().rectOf(id)))) {
       m_view.zoomToFit();
     }

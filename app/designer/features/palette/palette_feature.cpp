@@ -7,7 +7,9 @@
 #include <QMimeData>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "designer/document/measures.hpp"
 #include "designer/features/palette/empty_canvas.hpp"
@@ -33,7 +35,7 @@ QPointF freeCentre(EditorContext& context, const Model& part) {
   const QPointF middle = canvas.visibleScene().center();
   QRectF wanted = contentsRect(part);
   wanted.moveCenter(QPointF(onGrid(middle.x()), onGrid(middle.y())));
-  constexpr double kMargin = 20;
+  constexpr double kMargin = 40;
   constexpr std::size_t kFew = 2000;
   std::vector<std::uint32_t> hits;
   const auto isTaken = [&](const QRectF& rect) {
@@ -41,10 +43,24 @@ QPointF freeCentre(EditorContext& context, const Model& part) {
     canvas.scene().nodesIn(rect.adjusted(-kMargin, -kMargin, kMargin, kMargin), hits);
     return !hits.empty();
   };
-  const bool isSmall = part.nodes().size() == 1 && context.model().nodes().size() < kFew;
-  constexpr int kMaxSteps = 60;
-  for (int step = 0; isSmall && step < kMaxSteps && isTaken(wanted); ++step) {
-    wanted.translate(5 * kGridStep, 0);
+  if (part.nodes().size() == 1 && context.model().nodes().size() < kFew) {
+    // The nearest free place.
+    constexpr int kReach = 24;
+    const QPointF start = wanted.center();
+    std::optional<QPointF> nearest;
+    constexpr double kRowsApart = 1.6;  // rather beside than below
+    const auto awayOf = [](const QPointF& by) { return std::hypot(by.x(), kRowsApart * by.y()); };
+    for (int x = -kReach; x <= kReach; ++x) {
+      for (int y = -kReach; y <= kReach; ++y) {
+        const QPointF by(x * 2 * kGridStep, y * 2 * kGridStep);
+        const bool isNearer = !nearest || awayOf(by) < awayOf(*nearest);
+        wanted.moveCenter(start + by);
+        if (isNearer && !isTaken(wanted)) {
+          nearest = by;
+        }
+      }
+    }
+    wanted.moveCenter(start + nearest.value_or(QPointF()));
   }
   if (isTaken(wanted)) {
     const QRectF drawn = contentsRect(context.model());
@@ -84,9 +100,9 @@ void PaletteFeature::addActions() {
                   m_actions[u"view.devices"_s]->trigger();
                   m_palette->focusSearch();
                 });
-  for (const QString& id : {u"nvswitch"_s, u"pcie"_s}) {
+  for (const auto& [id, icon] : {std::pair{u"nvswitch"_s, u"nvswitch"_s}, std::pair{u"pcie"_s, u"switch"_s}}) {
     const PaletteEntry& entry = *findEntry(u"device/"_s + id);
-    addForCurrent({u"insert."_s + id, entry.title, tr("A new node below the drawing"), {}, entry.icon},
+    addForCurrent({u"insert."_s + id, entry.title, tr("A new node near the middle of the view"), {}, icon},
                   [this, &entry](EditorContext&) { placeEntry(entry, std::nullopt); });
   }
   addForCurrent({u"edit.save-template"_s,
