@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "io/table_json.hpp"
 #include "workflow/fabric_source.hpp"
 
 namespace coppice::workflow {
@@ -155,13 +156,13 @@ Result<bom::Floor> floorOf(const Values& given) {
 }  // namespace
 
 const std::vector<Option>& partsOptions() {
-  static const std::vector<Option> kOptions{
-      {.name = "parts",
-       .title = "Table of parts",
-       .help = "Table of parts (CSV): switches, NICs, cables and transceivers with price, watts and reach; by default "
-               "the sample with round numbers, which bom --sample writes",
-       .example = "the sample, with round numbers",
-       .isFile = true}};
+  static const std::vector<Option> kOptions{{.name = "parts",
+                                             .title = "Table of parts",
+                                             .help = "Table of parts (CSV or JSON): switches, NICs, cables and "
+                                                     "transceivers with price, watts and reach; by default "
+                                                     "the sample with round numbers, which bom --sample writes",
+                                             .example = "the sample, with round numbers",
+                                             .isFile = true}};
   return kOptions;
 }
 
@@ -267,6 +268,18 @@ const std::vector<Option>& stepOptions() {
   return kOptions;
 }
 
+namespace {
+
+Result<bom::Parts> partsOf(const std::string& text, const std::string& name) {
+  if (!io::isJsonTable(text)) {
+    return bom::readParts(text, name);
+  }
+  const auto rows = io::readJsonTable(text, name);
+  return rows ? bom::readPartRows(*rows, name) : rows.error();
+}
+
+}  // namespace
+
 Result<PartsAndFloor> readPartsAndFloor(const Values& values) {
   const auto floor = floorOf(valuesOf(values, floorOptions()));
   if (!floor) {
@@ -278,7 +291,7 @@ Result<PartsAndFloor> readPartsAndFloor(const Values& values) {
   if (!text) {
     return text.error();
   }
-  auto parts = bom::readParts(*text, isSample ? "sample" : inputName(file->second));
+  auto parts = partsOf(*text, isSample ? "sample" : inputName(file->second));
   if (!parts) {
     return parts.error();
   }

@@ -35,9 +35,21 @@ public:
       text.remove_prefix(kByteOrderMark.size());
     }
     CsvRows rows(text, csvSeparator(text), m_fileName, "a table of parts");
+    return read([&] { return orThrow(rows.next()); });
+  }
+
+  Parts run(const std::vector<CsvRow>& rows) {
+    std::size_t at = 0;
+    return read([&] { return at < rows.size() ? std::optional(rows[at++]) : std::nullopt; });
+  }
+
+private:
+  /// @param next the next row, the header first; nullopt at the end
+  template <typename Next>
+  Parts read(Next next) {
     Parts parts{.rows = {}, .fileName = m_fileName};
     bool hasHeader = false;
-    while (auto row = orThrow(rows.next())) {
+    while (std::optional<CsvRow> row = next()) {
       if (!hasHeader) {
         readHeader(*row);
         hasHeader = true;
@@ -53,7 +65,6 @@ public:
     return parts;
   }
 
-private:
   [[noreturn]] void refuse(int line, std::optional<Column> column, std::string message, std::string fix) const {
     Place place{.file = m_fileName, .line = line};
     if (column) {
@@ -182,11 +193,24 @@ bool Parts::has(PartKind kind) const {
   return std::any_of(rows.begin(), rows.end(), [&](const Part& part) { return part.kind == kind; });
 }
 
+namespace {
+
+template <typename Table>
+Result<Parts> readTable(const Table& table, const std::string& fileName) {
+  return guarded([&] { return PartReader(fileName).run(table); }, {.overflowFix = "use numbers with fewer digits",
+                                                                   .memory = "not enough memory to read the table",
+                                                                   .memoryFix = "check that it is a table of parts",
+                                                                   .where = {.file = fileName}});
+}
+
+}  // namespace
+
 Result<Parts> readParts(std::string_view text, const std::string& fileName) {
-  return guarded([&] { return PartReader(fileName).run(text); }, {.overflowFix = "use numbers with fewer digits",
-                                                                  .memory = "not enough memory to read the table",
-                                                                  .memoryFix = "check that it is a table of parts",
-                                                                  .where = {.file = fileName}});
+  return readTable(text, fileName);
+}
+
+Result<Parts> readPartRows(const std::vector<CsvRow>& rows, const std::string& fileName) {
+  return readTable(rows, fileName);
 }
 
 }  // namespace coppice::bom

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/csv.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 
@@ -49,6 +50,9 @@ struct Parts {
 /// ignored. Rates are bandwidths as in fabrics ("50", "400Gb/s"), reach is in metres. Errors: badInput naming the line
 /// and the column; overflow.
 [[nodiscard]] Result<Parts> readParts(std::string_view text, const std::string& fileName = {});
+
+/// The same of rows from elsewhere, the row of columns first.
+[[nodiscard]] Result<Parts> readPartRows(const std::vector<CsvRow>& rows, const std::string& fileName);
 
 /// examples/parts.csv: a table with round numbers, to start from.
 extern const std::string_view kSampleParts;

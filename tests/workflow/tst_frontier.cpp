@@ -11,6 +11,7 @@
 #include "support/must.hpp"
 #include "workflow/alltoall_method.hpp"
 #include "workflow/frontier.hpp"
+#include "workflow/frontier_request.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/training_choice.hpp"
 
@@ -47,6 +48,8 @@ private slots:
   void boundsByHand();
   void trainingStep_data();
   void trainingStep();
+  void tablesOfParts_data();
+  void tablesOfParts();
   void files();
   void refuses_data();
   void refuses();
@@ -178,6 +181,58 @@ void TestFrontier::trainingStep() {
     if (point.bounds.step) {
       QCOMPARE(*point.bounds.step, choice.plans.front().overlapped());
     }
+  }
+}
+
+void TestFrontier::tablesOfParts_data() {
+  QTest::addColumn<QByteArray>("json");
+  QTest::addColumn<QString>("fault");
+  const QByteArray good = R"([
+    {"kind": "switch", "name": "S", "ports": 8, "rate": 50, "watts": 100, "price": 1000.5},
+    {"name": "C", "kind": "copper", "rate": "400Gb/s", "reach": 3, "watts": 0.1, "price": 20, "note": null}
+  ])";
+  QTest::newRow("list") << good << QString();
+  QTest::newRow("named list") << "{\"currency\": \"none\", \"parts\": " + good + "}" << QString();
+  QTest::newRow("two lists") << R"({"a": [], "b": []})"
+                             << "no list of rows";
+  QTest::newRow("no list") << R"({"a": 1})"
+                           << "no list of rows";
+  QTest::newRow("no objects") << "[\n1]"
+                              << "parts.json:2: an entry of the list is not an object";
+  QTest::newRow("nested") << R"([{"kind": ["switch"]}])"
+                          << "is not a number or a text";
+  QTest::newRow("empty") << "[]"
+                         << "column is missing";
+  QTest::newRow("unknown column") << R"([{"colour": "red"}])"
+                                  << "there is no column";
+  QTest::newRow("bad number") << QByteArray(good).replace("1000.5", "\"dear\"") << "parts.json:2";
+  QTest::newRow("no JSON") << "[{"
+                           << "parts.json";
+}
+
+/// JSON says what a table says.
+void TestFrontier::tablesOfParts() {
+  QFETCH(QByteArray, json);
+  QFETCH(QString, fault);
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("parts.json").toStdString();
+  QVERIFY(io::saveFile(path, json.toStdString()));
+  const auto read = readPartsAndFloor({{"parts", path}});
+  if (!fault.isEmpty()) {
+    QVERIFY(!read);
+    QVERIFY2(QString::fromStdString(describe(read.error())).contains(fault), describe(read.error()).c_str());
+    return;
+  }
+  const bom::Parts parts = must(read).parts;
+  const bom::Parts table =
+      must(bom::readParts("kind,name,ports,rate,reach,watts,price\n"
+                          "switch,S,8,50,,100,1000.5\ncopper,C,,50,3,0.1,20\n"));
+  QCOMPARE(parts.rows.size(), table.rows.size());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const bom::Part& one = parts.rows[i];
+    const bom::Part& other = table.rows[i];
+    QVERIFY(one.kind == other.kind && one.name == other.name && one.ports == other.ports && one.rate == other.rate &&
+            one.reach == other.reach && one.watts == other.watts && one.price == other.price);
   }
 }
 
