@@ -366,8 +366,8 @@ std::vector<Recipe> machineRecipes() {
       {.name = "dgx-a100",
        .title = "NVIDIA DGX A100",
        .description =
-           "Eight A100 on NVSwitch and a NIC per GPU. network=planes is the model of the official ForestColl "
-           "programs (NIC nodes; even and odd NICs on two InfiniBand switches), network=simple joins every "
+           "Eight A100 on NVSwitch and a NIC per GPU. The network planes is the model of the official ForestColl "
+           "programs (NIC nodes; even and odd NICs on two InfiniBand switches); the network simple joins every "
            "GPU to one InfiniBand switch.",
        .sources = "NVIDIA DGX A100 System Architecture white paper (WP-10083-001): 12 NVLinks per GPU at 25 GB/s per "
                   "direction (300), eight HDR InfiniBand ports of 200 Gb/s (25). Same numbers in the ForestColl "

@@ -40,8 +40,11 @@ QPointF freeCentre(EditorContext& context, const Model& part) {
   std::vector<std::uint32_t> hits;
   const auto isTaken = [&](const QRectF& rect) {
     hits.clear();
-    canvas.scene().nodesIn(rect.adjusted(-kMargin, -kMargin, kMargin, kMargin), hits);
-    return !hits.empty();
+    const QRectF around = rect.adjusted(-kMargin, -kMargin, kMargin, kMargin);
+    canvas.scene().nodesIn(around, hits);
+    const auto isIn = [&](const auto& item) { return item.rect.intersects(around); };
+    return std::ranges::any_of(hits, [&](std::uint32_t at) { return isIn(canvas.scene().nodes()[at]); }) ||
+           std::ranges::any_of(canvas.scene().boxes(), isIn);
   };
   if (part.nodes().size() == 1 && context.model().nodes().size() < kFew) {
     // The nearest free place.
