@@ -142,7 +142,7 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
   }
   if (!best.best) {
     report.failure =
-        "no plan fits into the " + toDecimal(request->machine.memory / Rational(1'000'000'000), 2) + " GB of a GPU";
+        "no plan fits into the " + toDecimal(request->machine.memory / Rational(1'000'000), 3) + " MB of a GPU";
     return report;
   }
   report.text += "  mesh        " + best.mesh + "\n" + frontText(best.problem, best.front);
