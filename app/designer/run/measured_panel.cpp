@@ -149,7 +149,7 @@ QWidget* MeasuredPanel::makeBody() {
   m_views->addWidget(empty);
   auto* halves = new QSplitter(Qt::Horizontal, m_views);
   m_views->addWidget(halves);
-  m_views->addWidget(m_nccl);
+  m_views->addWidget(scrolled(m_nccl, m_views));  // small windows have little height for it
   halves->addWidget(m_chart);
   halves->addWidget(m_table);
   halves->setChildrenCollapsible(false);

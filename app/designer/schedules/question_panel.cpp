@@ -100,7 +100,8 @@ QWidget* QuestionPanel::makeAsked() {
 }
 
 void QuestionPanel::setContent(QWidget* content) {
-  m_pages->addWidget(content);
+  m_content = content;
+  m_pages->addWidget(scrolled(content, m_pages));  // small windows have little height for it
   refresh();
 }
 
@@ -182,10 +183,10 @@ void QuestionPanel::refresh() {
     state = stateOf(*m_answer);
   }
   m_message->setText(message);
-  m_pages->setCurrentIndex(message.isEmpty() && m_pages->count() > 1 ? 1 : 0);
+  m_pages->setCurrentIndex(message.isEmpty() && m_content != nullptr ? 1 : 0);
   m_state->setText(state);
-  if (m_pages->count() > 1) {
-    m_pages->widget(1)->setEnabled(isCurrent());
+  if (m_content != nullptr) {
+    m_content->setEnabled(isCurrent());
   }
   m_search->setText(isSearching() ? tr("Stop") : m_texts.action);
   m_search->setEnabled(isSearching() || (m_context && m_form->isValid()));

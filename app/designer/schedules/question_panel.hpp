@@ -97,6 +97,7 @@ private:
   OptionForm* m_form;
   QPushButton* m_search;
   QStackedWidget* m_pages;
+  QWidget* m_content = nullptr;  ///< of an answer
   QLabel* m_message;
   QLabel* m_state;
   QProgressBar* m_bar;

