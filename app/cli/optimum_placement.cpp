@@ -21,7 +21,7 @@ std::string idLine(const fabric::Fabric& fabric, const std::vector<fabric::Rank>
   return text + (ranks.size() > kMaxIds ? ", …" : "");
 }
 
-Json idsOf(const fabric::Fabric& fabric, const std::vector<fabric::Rank>& ranks) {
+Json idsOfRanks(const fabric::Fabric& fabric, const std::vector<fabric::Rank>& ranks) {
   Json ids = Json::array();
   for (const fabric::Rank rank : ranks) {
     ids.push_back(fabric.nodes()[fabric.gpus()[rank]].id);
@@ -61,7 +61,7 @@ Result<Report> placementOptimum(const workflow::Values& values, const FabricOpti
                  {"size", question->size},
                  {"free", free},
                  {"relay", question->relays},
-                 {"gpus", idsOf(fabric, placement->ranks)},
+                 {"gpus", idsOfRanks(fabric, placement->ranks)},
                  {"ranks", placement->ranks},
                  {"algbw", toFraction(optimum.lower)},
                  {"algbw_GBps", toGBps(optimum.lower)},

@@ -191,23 +191,19 @@ void TestFrontier::tablesOfParts_data() {
     {"kind": "switch", "name": "S", "ports": 8, "rate": 50, "watts": 100, "price": 1000.5},
     {"name": "C", "kind": "copper", "rate": "400Gb/s", "reach": 3, "watts": 0.1, "price": 20, "note": null}
   ])";
-  QTest::newRow("list") << good << QString();
-  QTest::newRow("named list") << "{\"currency\": \"none\", \"parts\": " + good + "}" << QString();
-  QTest::newRow("two lists") << R"({"a": [], "b": []})"
-                             << "no list of rows";
-  QTest::newRow("no list") << R"({"a": 1})"
-                           << "no list of rows";
-  QTest::newRow("no objects") << "[\n1]"
-                              << "parts.json:2: an entry of the list is not an object";
-  QTest::newRow("nested") << R"([{"kind": ["switch"]}])"
-                          << "is not a number or a text";
-  QTest::newRow("empty") << "[]"
-                         << "column is missing";
-  QTest::newRow("unknown column") << R"([{"colour": "red"}])"
-                                  << "there is no column";
-  QTest::newRow("bad number") << QByteArray(good).replace("1000.5", "\"dear\"") << "parts.json:2";
-  QTest::newRow("no JSON") << "[{"
-                           << "parts.json";
+  const auto row = [](const char* name, const QByteArray& json, const char* fault) {
+    QTest::newRow(name) << json << QString(fault);
+  };
+  row("list", good, "");
+  row("named list", "{\"currency\": \"none\", \"parts\": " + good + "}", "");
+  row("two lists", R"({"a": [], "b": []})", "no list of rows");
+  row("no list", R"({"a": 1})", "no list of rows");
+  row("no objects", "[\n1]", "parts.json:2: an entry of the list is not an object");
+  row("nested", R"([{"kind": ["switch"]}])", "is not a number or a text");
+  row("empty", "[]", "column is missing");
+  row("unknown column", R"([{"colour": "red"}])", "there is no column");
+  row("bad number", QByteArray(good).replace("1000.5", "\"dear\""), "parts.json:2");
+  row("no JSON", "[{", "parts.json");
 }
 
 /// JSON says what a table says.
