@@ -139,7 +139,7 @@ void TestTrainingExport::files() {
       continue;
     }
     const QDir group(QString::fromStdString((path / name).string()));
-    const QStringList files = group.entryList({"*.forest.json", "*.steps.json"}, QDir::Files);
+    const QStringList files = group.entryList({"*.forest.json", "*.schedule.json"}, QDir::Files);
     // 16 GPUs in groups of 8 or of 2.
     QVERIFY2(files.size() == 2 || files.size() == 8, name.c_str());
     const auto read = workflow::readSchedule(*io::readFile(group.filePath(files.front()).toStdString()), name);
