@@ -95,7 +95,6 @@ QStringList scheduleMenu() {
           u"schedule.options"_s,
           u"schedule.synthesize"_s,
           u"schedule.rerun"_s,
-          u"schedule.fail-selection"_s,
           u"schedule.repair"_s,
           u"schedule.cancel"_s,
           {},
