@@ -83,6 +83,7 @@ private:
   QLineEdit* m_alpha;
   QComboBox* m_collective;
   QSlider* m_size;
+  ChangeRow* m_change;
   QLabel* m_sizeText;
   QLabel* m_fault;
   FrontTable* m_table;
@@ -90,7 +91,6 @@ private:
   QTableView* m_rows;
   QLabel* m_breaks;
   FabricPreview* m_preview;
-  ChangeRow* m_change;
   ConstructionTree* m_tree;
   QLabel* m_state;
   QPushButton* m_stop;

@@ -18,14 +18,14 @@ namespace {
 
 // Pages of the help, then those of the manual (resources/doc).
 constexpr std::array kOrder = {
-    "start",       "draw",           "devices",      "linking",      "boxes",         "properties", "nodes",
-    "outline",     "find",           "minimap",      "history",      "files",         "topologies", "prices",
-    "bound",       "problems",       "analyse",      "upgrades",     "damage",        "what-if",    "groups",
-    "placement",   "training",       "schedules",    "synthesize",   "trees",         "transfers",  "loads",
-    "charts",      "compare",        "side-by-side", "timeline",     "measured",      "traffic",    "program",
-    "sketch",      "export",         "run",          "pictures",     "commands",      "glossary",   "designer",
-    "quickstart",  "command-line",   "running",      "fabric-files", "exact-results", "in-network", "python",
-    "performance", "published-runs", "building"};
+    "start",    "draw",        "devices",        "linking",      "boxes",        "properties",    "nodes",
+    "outline",  "find",        "minimap",        "history",      "files",        "topologies",    "prices",
+    "bound",    "problems",    "analyse",        "upgrades",     "damage",       "what-if",       "groups",
+    "exchange", "placement",   "training",       "schedules",    "synthesize",   "trees",         "transfers",
+    "loads",    "charts",      "compare",        "side-by-side", "timeline",     "measured",      "traffic",
+    "program",  "sketch",      "export",         "run",          "pictures",     "commands",      "glossary",
+    "designer", "quickstart",  "command-line",   "running",      "fabric-files", "exact-results", "in-network",
+    "python",   "performance", "published-runs", "building"};
 
 HelpTopic readTopic(const QString& id) {
   HelpTopic topic;
