@@ -2,14 +2,16 @@
 #include "groups/arborescence.hpp"
 
 #include <cstddef>
+#include <utility>
 
 namespace coppice::groups {
 namespace {
 
-/// An arc into a node that may be contracted: from a tail of the graph to a head of the graph.
-struct Entry {
-  Int128 cost = 0;
-  int head = -1;  ///< -1 = none
+/// Of what a cycle was contracted to, by tail of the graph: the cheapest arc into it, less what is paid already, and
+/// the node of the graph that the arc enters, -1 = none.
+struct Entries {
+  std::vector<Int128> costs;
+  std::vector<int> heads;
 };
 
 /// Nodes of the graph first, then what cycles were contracted to.
@@ -42,16 +44,9 @@ private:
     return static_cast<int>(m_parent.size()) - 1;
   }
 
-  void fill(int node) {
-    if (m_entries[node].empty()) {
-      m_entries[node].resize(static_cast<std::size_t>(m_n));
-      for (int tail = 0; tail < m_n; ++tail) {
-        if (tail != node) {
-          m_entries[node][tail] = {m_costs[static_cast<std::size_t>(tail) * m_n + node], node};
-        }
-      }
-      m_members[node] = {node};
-    }
+  /// By tail, of the arcs into a node.
+  [[nodiscard]] const Int128* costsInto(int node) const {
+    return node < m_n ? m_costs.data() + static_cast<std::ptrdiff_t>(node) * m_n : m_entries[node].costs.data();
   }
 
   /// Follows cheapest arcs backwards until they come from what hangs at the root.
@@ -60,15 +55,15 @@ private:
     while (m_isDone[node] == 0) {
       path.push_back(node);
       m_onPath[node] = 1;
-      fill(node);
+      const Int128* costs = costsInto(node);
       int best = -1;
       for (int tail = 0; tail < m_n; ++tail) {
-        if (m_group[tail] != node && (best < 0 || m_entries[node][tail].cost < m_entries[node][best].cost)) {
+        if (m_group[tail] != node && (best < 0 || costs[tail] < costs[best])) {
           best = tail;
         }
       }
       m_chosen[node] = best;
-      m_head[node] = m_entries[node][best].head;
+      m_head[node] = node < m_n ? node : m_entries[node].heads[best];
       const int next = m_group[best];
       node = next;
       if (m_onPath[next] != 0) {
@@ -84,28 +79,56 @@ private:
   /// The cycle is the end of the path from `first` on.
   int contract(std::vector<int>& path, int first) {
     const int whole = addNode();
-    m_entries[whole].resize(static_cast<std::size_t>(m_n));
+    Entries& own = m_entries[whole];
     for (int part = -1; part != first;) {
       part = path.back();
       path.pop_back();
       m_onPath[part] = 0;
       m_parent[part] = whole;
-      const Int128 chosen = m_entries[part][m_chosen[part]].cost;
-      for (int tail = 0; tail < m_n; ++tail) {
-        const Entry& entry = m_entries[part][tail];
-        Entry& own = m_entries[whole][tail];
-        if (entry.head >= 0 && (own.head < 0 || entry.cost - chosen < own.cost)) {
-          own = {entry.cost - chosen, entry.head};
+      take(own, part);
+      if (part < m_n) {
+        moveInto(whole, part);
+      } else {
+        for (const int member : m_members[part]) {
+          moveInto(whole, member);
         }
+        m_members[part] = {};
       }
-      for (const int member : m_members[part]) {
-        m_group[member] = whole;
-        m_members[whole].push_back(member);
-      }
-      m_entries[part] = {};
-      m_members[part] = {};
     }
     return whole;
+  }
+
+  void moveInto(int whole, int member) {
+    m_group[member] = whole;
+    m_members[whole].push_back(member);
+  }
+
+  /// Adds the arcs into a part of a cycle, less what its chosen arc costs.
+  void take(Entries& own, int part) {
+    const Int128 chosen = costsInto(part)[m_chosen[part]];
+    if (own.costs.empty()) {
+      if (part < m_n) {
+        own.costs.assign(costsInto(part), costsInto(part) + m_n);
+        own.heads.assign(static_cast<std::size_t>(m_n), part);
+        own.heads[part] = -1;
+      } else {
+        own = std::move(m_entries[part]);
+      }
+      for (Int128& cost : own.costs) {
+        cost -= chosen;
+      }
+      m_entries[part] = {};
+      return;
+    }
+    const Int128* costs = costsInto(part);
+    for (int tail = 0; tail < m_n; ++tail) {
+      const int head = part >= m_n ? m_entries[part].heads[tail] : tail == part ? -1 : part;
+      if (head >= 0 && (own.heads[tail] < 0 || costs[tail] - chosen < own.costs[tail])) {
+        own.costs[tail] = costs[tail] - chosen;
+        own.heads[tail] = head;
+      }
+    }
+    m_entries[part] = {};
   }
 
   /// Where an arc enters what a cycle was contracted to, it replaces the arc of the part that it enters.
@@ -132,8 +155,8 @@ private:
   std::vector<int> m_head;
   std::vector<char> m_isDone;  ///< hangs at the root
   std::vector<char> m_onPath;
-  std::vector<std::vector<Entry>> m_entries;  ///< by tail: the cheapest arc into it, less what is paid already
-  std::vector<std::vector<int>> m_members;
+  std::vector<Entries> m_entries;           ///< of nodes that cycles were contracted to
+  std::vector<std::vector<int>> m_members;  ///< of the same: nodes of the graph
 };
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include "groups/classes.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -108,12 +110,16 @@ std::vector<Parts> candidatesOf(const fabric::Fabric& fabric, const ConcurrentDe
   return candidates;
 }
 
-/// Shifts of the ranks by one along an axis of a mesh, where groups are such axes, as far as they are symmetries. They
-/// find at once what a search for symmetries does not find in large meshes.
-std::vector<symmetry::Permutation> shiftsOf(const symmetry::ColouredDigraph& graph, const fabric::Fabric& fabric,
-                                            const ConcurrentDemand& demand) {
+/// Groups whose ranks follow each other at one distance, as in a mesh.
+struct MeshAxis {
+  int stride = 0;
+  int size = 0;
+  friend auto operator<=>(const MeshAxis&, const MeshAxis&) = default;
+};
+
+std::set<MeshAxis> axesOf(const fabric::Fabric& fabric, const ConcurrentDemand& demand) {
   constexpr std::size_t kMaxAxes = 8;
-  std::set<std::pair<int, int>> axes;  // stride and size
+  std::set<MeshAxis> axes;
   for (const ConcurrentGroup& group : demand.groups) {
     const int stride = group.ranks[1] - group.ranks[0];
     const auto size = static_cast<int>(group.ranks.size());
@@ -122,25 +128,20 @@ std::vector<symmetry::Permutation> shiftsOf(const symmetry::ColouredDigraph& gra
       isAxis = group.ranks[place] - group.ranks[place - 1] == stride;
     }
     if (isAxis) {
-      axes.emplace(stride, size);
+      axes.insert({stride, size});
     }
   }
-  std::vector<symmetry::Permutation> found;
-  if (axes.empty()) {
-    return found;
+  return axes;
+}
+
+/// Ranks in cycles of `size`, `stride` apart, each to the next one: images of the GPUs.
+std::vector<int> rotated(const fabric::Fabric& fabric, int stride, int size) {
+  std::vector<int> images;
+  for (int rank = 0; rank < fabric.gpuCount(); ++rank) {
+    const bool isLast = rank / stride % size == size - 1;
+    images.push_back(fabric.gpus()[isLast ? rank - stride * (size - 1) : rank + stride]);
   }
-  symmetry::Lifting lifting(graph, fabric.gpus());
-  for (const auto& [stride, size] : axes) {
-    std::vector<int> images;
-    for (int rank = 0; rank < fabric.gpuCount(); ++rank) {
-      const bool isLast = rank / stride % size == size - 1;
-      images.push_back(fabric.gpus()[isLast ? rank - stride * (size - 1) : rank + stride]);
-    }
-    if (auto shift = lifting.find(images)) {
-      found.push_back(*std::move(shift));
-    }
-  }
-  return found;
+  return images;
 }
 
 /// Orbits of the group that the permutations generate.
@@ -173,18 +174,59 @@ symmetry::Orbits orbitsUnder(const symmetry::ColouredDigraph& graph, std::span<c
   return orbits;
 }
 
-/// Whether GPUs of groups that look alike are in one orbit.
-bool isAlike(const symmetry::Orbits& orbits, const fabric::Fabric& fabric) {
-  return std::all_of(fabric.gpus().begin(), fabric.gpus().end(),
-                     [&](fabric::NodeIndex gpu) { return orbits.ofNode[gpu] == orbits.ofNode[fabric.gpus().front()]; });
+/// Where groups are axes of a mesh, rotations of the ranks along them that are symmetries, if they make all GPUs alike.
+/// They find at once what a search for symmetries does not find in large meshes.
+std::optional<symmetry::Orbits> meshOrbits(const symmetry::ColouredDigraph& graph, const fabric::Fabric& fabric,
+                                           const ConcurrentDemand& demand, const Progress& progress) {
+  const std::set<MeshAxis> axes = axesOf(fabric, demand);
+  if (axes.empty()) {
+    return std::nullopt;
+  }
+  symmetry::Lifting lifting(graph, fabric.gpus());
+  std::vector<symmetry::Permutation> found;
+  DisjointSets alike(fabric.nodes().size());
+  const auto areAlike = [&](std::span<const int> images) {
+    for (std::size_t rank = 0; rank < images.size(); ++rank) {
+      if (alike.find(fabric.gpus()[rank]) != alike.find(images[rank])) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto add = [&](int stride, int size) {
+    throwIfCancelled(progress);
+    const std::vector<int> images = rotated(fabric, stride, size);
+    if (areAlike(images)) {
+      return;
+    }
+    if (auto symmetry = lifting.find(images)) {
+      for (std::size_t rank = 0; rank < images.size(); ++rank) {
+        alike.join(fabric.gpus()[rank], images[rank]);
+      }
+      found.push_back(*std::move(symmetry));
+    }
+  };
+  for (const auto& [stride, size] : axes) {
+    add(stride, size);
+  }
+  // Boxes, and those of one leaf, may be part of an axis: then it rotates by such blocks, and within them.
+  for (const auto& [stride, size] : axes) {
+    for (int outer = size; outer > 1; --outer) {
+      for (int inner = 1; size % outer == 0 && inner < outer; ++inner) {
+        if (outer % inner == 0) {
+          add(stride * inner, outer / inner);
+        }
+      }
+    }
+  }
+  const std::vector<int> all(static_cast<std::size_t>(fabric.gpuCount()), fabric.gpus().front());
+  return areAlike(all) ? std::optional(orbitsUnder(graph, found)) : std::nullopt;
 }
 
 symmetry::Orbits findOrbits(const symmetry::ColouredDigraph& graph, const fabric::Fabric& fabric,
                             const ConcurrentDemand& demand, const Progress& progress) {
-  if (const auto shifts = shiftsOf(graph, fabric, demand); !shifts.empty()) {
-    if (symmetry::Orbits orbits = orbitsUnder(graph, shifts); isAlike(orbits, fabric)) {
-      return orbits;
-    }
+  if (auto orbits = meshOrbits(graph, fabric, demand, progress)) {
+    return *std::move(orbits);
   }
   return symmetry::orbitsOf(graph, candidatesOf(fabric, demand), kSymmetryWork, progress, true);
 }

@@ -44,7 +44,8 @@ Oracle::Oracle(const fabric::Fabric& fabric, const schedule::ConcurrentDemand& d
     : m_fabric(fabric),
       m_demand(demand),
       m_classes(classes),
-      m_firstOut(rowStarts(fabric.nodes().size(), fabric.arcs(), &fabric::Arc::tail)) {
+      m_firstOut(rowStarts(fabric.nodes().size(), fabric.arcs(), &fabric::Arc::tail)),
+      m_neighbours(neighboursOf(fabric)) {
   for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
     m_preference.push_back(static_cast<int64_t>((arc * 2654435761U) % 1009U));
   }
@@ -65,64 +66,101 @@ void Oracle::prefer(const std::vector<double>& used) {
   }
 }
 
-Oracle::Paths Oracle::pathsOf(const ConcurrentGroup& group, bool passesMembers, const std::vector<Int128>& costs,
-                              const std::vector<char>& wanted) const {
-  const auto size = group.ranks.size();
-  const std::vector<char> usable = usableNodes(m_fabric, m_demand, group);
-  std::vector<int> placeOf(usable.size(), -1);
-  for (std::size_t place = 0; place < size; ++place) {
-    placeOf[m_fabric.gpus()[group.ranks[place]]] = static_cast<int>(place);
+GroupNetwork Oracle::networkOf(const ConcurrentGroup& group) const {
+  std::vector<fabric::NodeIndex> members;
+  for (const fabric::Rank rank : group.ranks) {
+    members.push_back(m_fabric.gpus()[rank]);
   }
-  Paths paths{std::vector<Int128>(size * size, kFar), std::vector<std::vector<std::int32_t>>(size)};
-  std::vector<Int128> distance(usable.size(), kFar);
-  std::vector<fabric::NodeIndex> reached;
-  using Item = std::pair<Int128, fabric::NodeIndex>;
+  return {m_fabric, members, usableNodes(m_fabric, m_demand, group), m_firstOut, m_neighbours};
+}
+
+Oracle::Reach Oracle::reachFrom(const GroupNetwork& network, int start, std::size_t members, bool passesMembers,
+                                const std::vector<Int128>& costOf) {
+  std::vector<Int128> distance(static_cast<std::size_t>(network.nodeCount()), kFar);
+  Reach reach{{}, std::vector<std::int32_t>(distance.size(), -1)};
+  using Item = std::pair<Int128, int>;
   std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
+  distance[start] = 0;
+  queue.emplace(0, start);
+  std::size_t unreached = members - (static_cast<std::size_t>(start) < members ? 1 : 0);
+  Int128 longest = kFar;  // of the members, as soon as all are reached: later paths are no shorter
+  while (!queue.empty() && queue.top().first < longest) {
+    const auto [length, node] = queue.top();
+    queue.pop();
+    if (length != distance[node]) {
+      continue;
+    }
+    for (const GroupNetwork::Way& way : network.waysFrom(node)) {
+      const std::ptrdiff_t number = &way - network.ways().data();
+      const Int128 next = length + costOf[static_cast<std::size_t>(number)];
+      if (next >= distance[way.head]) {
+        continue;
+      }
+      const bool isMember = static_cast<std::size_t>(way.head) < members;
+      unreached -= isMember && distance[way.head] == kFar ? 1 : 0;
+      distance[way.head] = next;
+      reach.wayInto[way.head] = static_cast<std::int32_t>(number);
+      if (!isMember || passesMembers) {
+        queue.emplace(next, way.head);
+      }
+    }
+    if (unreached == 0 && longest == kFar) {
+      longest = *std::max_element(distance.begin(), distance.begin() + static_cast<std::ptrdiff_t>(members));
+    }
+  }
+  distance.resize(members);
+  reach.lengths = std::move(distance);
+  return reach;
+}
+
+void Oracle::findPaths(const GroupNetwork& network, bool passesMembers, const std::vector<Int128>& costs,
+                       const std::vector<char>& wanted) {
+  const std::size_t size = wanted.size();
+  std::vector<Int128> costOf;
+  for (const GroupNetwork::Way& way : network.ways()) {
+    Int128 cost = 0;
+    for (const std::int32_t arc : network.arcsOf(way)) {
+      cost += costs[arc];
+    }
+    costOf.push_back(cost);
+  }
+  m_reach.assign(static_cast<std::size_t>(network.nodeCount()), {});
+  m_lengths.assign(size * size, kFar);
+  m_firstWay.assign(passesMembers ? 0 : size * size, -1);
   for (std::size_t from = 0; from < size; ++from) {
     if (wanted[from] == 0) {
       continue;
     }
-    for (const fabric::NodeIndex node : reached) {
-      distance[node] = kFar;
+    const auto row = m_lengths.begin() + static_cast<std::ptrdiff_t>(from * size);
+    if (passesMembers) {
+      m_reach[from] = reachFrom(network, static_cast<int>(from), size, true, costOf);
+      std::copy(m_reach[from].lengths.begin(), m_reach[from].lengths.end(), row);
+      continue;
     }
-    reached.clear();
-    paths.arcInto[from].assign(usable.size(), -1);
-    const fabric::NodeIndex source = m_fabric.gpus()[group.ranks[from]];
-    distance[source] = 0;
-    reached.push_back(source);
-    queue.emplace(0, source);
-    std::size_t open = size;
-    while (!queue.empty() && open > 0) {
-      const auto [length, node] = queue.top();
-      queue.pop();
-      if (length != distance[node]) {
+    // Many members have the same relays beside them, and all of a path but its first way is between relays.
+    const auto firstWay = m_firstWay.begin() + static_cast<std::ptrdiff_t>(from * size);
+    const auto take = [&](std::size_t to, Int128 length, std::ptrdiff_t way) {
+      if (length < row[static_cast<std::ptrdiff_t>(to)]) {
+        row[static_cast<std::ptrdiff_t>(to)] = length;
+        firstWay[static_cast<std::ptrdiff_t>(to)] = static_cast<std::int32_t>(way);
+      }
+    };
+    for (const GroupNetwork::Way& way : network.waysFrom(static_cast<int>(from))) {
+      const std::ptrdiff_t number = &way - network.ways().data();
+      const Int128 cost = costOf[static_cast<std::size_t>(number)];
+      if (static_cast<std::size_t>(way.head) < size) {
+        take(static_cast<std::size_t>(way.head), cost, number);
         continue;
       }
-      if (placeOf[node] >= 0) {
-        --open;
-        paths.lengths[from * size + static_cast<std::size_t>(placeOf[node])] = length;
-        if (node != source && !passesMembers) {
-          continue;
-        }
+      Reach& reach = m_reach[way.head];
+      if (reach.lengths.empty()) {
+        reach = reachFrom(network, way.head, size, false, costOf);
       }
-      for (std::int32_t arc = m_firstOut[node]; arc < m_firstOut[static_cast<std::size_t>(node) + 1]; ++arc) {
-        const fabric::NodeIndex head = m_fabric.arcs()[arc].head;
-        const Int128 next = length + costs[arc];
-        if (usable[head] != 0 && next < distance[head]) {
-          if (distance[head] == kFar) {
-            reached.push_back(head);
-          }
-          distance[head] = next;
-          paths.arcInto[from][head] = arc;
-          queue.emplace(next, head);
-        }
+      for (std::size_t to = 0; to < size; ++to) {
+        take(to, cost + reach.lengths[to], number);
       }
-    }
-    while (!queue.empty()) {
-      queue.pop();
     }
   }
-  return paths;
 }
 
 void Oracle::refuse(const ConcurrentGroup& group, int from, int to) const {
@@ -134,49 +172,68 @@ void Oracle::refuse(const ConcurrentGroup& group, int from, int to) const {
                  "let GPUs of other groups pass its data on, or form other groups"}};
 }
 
-std::vector<std::int32_t> Oracle::path(const ConcurrentGroup& group, const Paths& paths, int from, int to) const {
+std::vector<std::int32_t> Oracle::path(const ConcurrentGroup& group, const GroupNetwork& network, int from,
+                                       int to) const {
   std::vector<std::int32_t> arcs;
-  const fabric::NodeIndex source = m_fabric.gpus()[group.ranks[from]];
-  for (fabric::NodeIndex node = m_fabric.gpus()[group.ranks[to]]; node != source;) {
-    const std::int32_t arc = paths.arcInto[from][node];
-    if (arc < 0) {
+  const auto add = [&](std::int32_t number) -> const GroupNetwork::Way& {
+    if (number < 0) {
       refuse(group, from, to);
     }
-    arcs.push_back(arc);
-    node = m_fabric.arcs()[arc].tail;
+    const GroupNetwork::Way& way = network.ways()[static_cast<std::size_t>(number)];
+    const auto of = network.arcsOf(way);
+    arcs.insert(arcs.end(), of.rbegin(), of.rend());
+    return way;
+  };
+  // From its end backwards.
+  std::int32_t firstWay = -1;
+  int start = from;
+  if (!m_firstWay.empty()) {
+    firstWay = m_firstWay[static_cast<std::size_t>(from) * group.ranks.size() + static_cast<std::size_t>(to)];
+    if (firstWay < 0) {
+      refuse(group, from, to);
+    }
+    start = network.ways()[static_cast<std::size_t>(firstWay)].head;
+  }
+  for (int node = to; node != start;) {
+    node = add(m_reach[start].wayInto[node]).tail;
+  }
+  if (firstWay >= 0) {
+    add(firstWay);
   }
   std::reverse(arcs.begin(), arcs.end());
   return arcs;
 }
 
-/// Adds the cheapest in-tree or out-tree of the root, and returns its cost.
-Int128 Oracle::addTree(const ConcurrentGroup& group, int root, const Paths& paths, bool isIn,
-                       ConcurrentTree& tree) const {
-  const int size = static_cast<int>(group.ranks.size());
-  const auto at = [&](int from, int to) {
-    return static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to);
-  };
-  std::vector<int> next(static_cast<std::size_t>(size), root);
-  if (!isPathwise(group.collective)) {
-    if (isIn) {
-      std::vector<Int128> turned(paths.lengths.size());
-      for (int from = 0; from < size; ++from) {
-        for (int to = 0; to < size; ++to) {
-          turned[at(to, from)] = paths.lengths[at(from, to)];
+Int128 Oracle::addTree(const ConcurrentGroup& group, const GroupNetwork& network, int root, bool isIn,
+                       ConcurrentTree& tree) {
+  const std::size_t size = group.ranks.size();
+  std::vector<int> next(size, root);
+  if (isPathwise(group.collective)) {
+    // Everyone deals with the root.
+  } else if (isIn) {
+    // Turned round, the arc into a member is the path from it.
+    next = cheapestArborescence(static_cast<int>(size), root, m_lengths);
+  } else {
+    constexpr std::size_t kBlock = 32;  // squares that fit into the cache
+    m_turned.resize(m_lengths.size());
+    for (std::size_t row = 0; row < size; row += kBlock) {
+      for (std::size_t column = 0; column < size; column += kBlock) {
+        for (std::size_t to = column; to < std::min(column + kBlock, size); ++to) {
+          for (std::size_t from = row; from < std::min(row + kBlock, size); ++from) {
+            m_turned[to * size + from] = m_lengths[from * size + to];
+          }
         }
       }
-      next = cheapestArborescence(size, root, turned);
-    } else {
-      next = cheapestArborescence(size, root, paths.lengths);
     }
+    next = cheapestArborescence(static_cast<int>(size), root, m_turned);
   }
   Int128 cost = 0;
-  for (int place = 0; place < size; ++place) {
+  for (int place = 0; place < static_cast<int>(size); ++place) {
     if (place != root) {
       const int from = isIn ? place : next[place];
       const int to = isIn ? next[place] : place;
-      (isIn ? tree.inPaths : tree.outPaths).push_back(path(group, paths, from, to));
-      cost += paths.lengths[at(from, to)];
+      (isIn ? tree.inPaths : tree.outPaths).push_back(path(group, network, from, to));
+      cost += m_lengths[static_cast<std::size_t>(from) * size + static_cast<std::size_t>(to)];
     }
   }
   return cost;
@@ -191,7 +248,7 @@ std::vector<TreeRow> Oracle::cheapest(std::span<const int64_t> prices, const Pro
   }
   std::vector<TreeRow> rows;
   int pathsOfGroup = -1;
-  Paths paths;
+  std::optional<GroupNetwork> network;
   for (std::size_t i = 0; i < m_classes.shares.size(); ++i) {
     throwIfCancelled(progress);
     const Share& share = m_classes.shares[i];
@@ -210,7 +267,8 @@ std::vector<TreeRow> Oracle::cheapest(std::span<const int64_t> prices, const Pro
           }
         }
       }
-      paths = pathsOf(group, isPathwise(group.collective), costs, wanted);
+      network = networkOf(group);
+      findPaths(*network, isPathwise(group.collective), costs, wanted);
       pathsOfGroup = share.group;
     }
     std::optional<Int128> least;
@@ -219,10 +277,10 @@ std::vector<TreeRow> Oracle::cheapest(std::span<const int64_t> prices, const Pro
       ConcurrentTree tree{.group = share.group, .root = root};
       Int128 cost = 0;
       if (sendsOut(group.collective)) {
-        cost += addTree(group, root, paths, false, tree);
+        cost += addTree(group, *network, root, false, tree);
       }
       if (takesIn(group.collective)) {
-        cost += addTree(group, root, paths, true, tree);
+        cost += addTree(group, *network, root, true, tree);
       }
       if (!least || cost < *least) {
         least = cost;

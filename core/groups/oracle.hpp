@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "groups/classes.hpp"
+#include "groups/group_network.hpp"
 
 namespace coppice::groups {
 
@@ -32,24 +33,35 @@ public:
   [[nodiscard]] std::size_t work() const { return m_work; }
 
 private:
-  /// Paths between the members of one group.
-  struct Paths {
-    std::vector<Int128> lengths;                     ///< row by row: from member to member
-    std::vector<std::vector<std::int32_t>> arcInto;  ///< by source: by node the last arc of its path
+  [[nodiscard]] GroupNetwork networkOf(const schedule::ConcurrentGroup& group) const;
+  /// The shortest paths from one node of a network.
+  struct Reach {
+    std::vector<Int128> lengths;        ///< by member
+    std::vector<std::int32_t> wayInto;  ///< by node the last way of its path; -1 = none
   };
-  [[nodiscard]] Paths pathsOf(const schedule::ConcurrentGroup& group, bool passesMembers,
-                              const std::vector<Int128>& costs, const std::vector<char>& wanted) const;
-  [[nodiscard]] std::vector<std::int32_t> path(const schedule::ConcurrentGroup& group, const Paths& paths, int from,
-                                               int to) const;
-  [[nodiscard]] Int128 addTree(const schedule::ConcurrentGroup& group, int root, const Paths& paths, bool isIn,
-                               schedule::ConcurrentTree& tree) const;
+  [[nodiscard]] Reach reachFrom(const GroupNetwork& network, int start, std::size_t members, bool passesMembers,
+                                const std::vector<Int128>& costOf);
+  /// Paths between the members of one group, for path(). @param wanted by member: paths from it
+  void findPaths(const GroupNetwork& network, bool passesMembers, const std::vector<Int128>& costs,
+                 const std::vector<char>& wanted);
+  [[nodiscard]] std::vector<std::int32_t> path(const schedule::ConcurrentGroup& group, const GroupNetwork& network,
+                                               int from, int to) const;
+  /// Adds the cheapest in-tree or out-tree of the root, and returns its cost.
+  [[nodiscard]] Int128 addTree(const schedule::ConcurrentGroup& group, const GroupNetwork& network, int root, bool isIn,
+                               schedule::ConcurrentTree& tree);
   [[noreturn]] void refuse(const schedule::ConcurrentGroup& group, int from, int to) const;
 
   const fabric::Fabric& m_fabric;
   const schedule::ConcurrentDemand& m_demand;
   const Classes& m_classes;
-  std::vector<std::int32_t> m_firstOut;    ///< by node, into the arcs
+  std::vector<std::int32_t> m_firstOut;  ///< by node, into the arcs
+  Rows<fabric::NodeIndex> m_neighbours;
   std::vector<std::int64_t> m_preference;  ///< by arc, below 2^16
+  // Kept between calls for their memory, which is much of a call's time in large groups.
+  std::vector<Int128> m_lengths;         ///< row by row: from member to member
+  std::vector<Int128> m_turned;          ///< the same column by column
+  std::vector<std::int32_t> m_firstWay;  ///< row by row: of the path; -1 = none. Unused where members pass data on
+  std::vector<Reach> m_reach;            ///< by node, of those that paths were asked from
   std::size_t m_work = 0;
 };
 

@@ -159,9 +159,14 @@ private:
     if (isRooted(group.collective) && moved.contains(nodeOf(group, group.root))) {
       return false;
     }
-    return std::all_of(moved.begin(), moved.end(), [&](const auto& each) {
-      return !m_placeOf.contains({index, each.first}) || m_placeOf.contains({index, each.second});
-    });
+    const auto isMember = [&](NodeIndex node) { return m_placeOf.contains({index, node}); };
+    // Whichever are fewer: what moves, or the members.
+    if (moved.size() < group.ranks.size()) {
+      return std::all_of(moved.begin(), moved.end(),
+                         [&](const auto& each) { return !isMember(each.first) || isMember(each.second); });
+    }
+    return std::all_of(group.ranks.begin(), group.ranks.end(),
+                       [&](fabric::Rank rank) { return isMember(imageOf(m_fabric.gpus()[rank], moved)); });
   }
 
   void addSymmetry(std::size_t index) {
@@ -200,18 +205,19 @@ private:
       }
       if (const fabric::Rank rank = m_fabric.nodes()[node].rank; rank >= 0) {
         for (const int group : m_groupsAt[rank]) {
-          if (const auto [at, isFirst] = staysWithin.try_emplace(group, true); isFirst) {
+          const auto [at, isFirst] = staysWithin.try_emplace(group, true);
+          if (isFirst) {
             at->second = keepsGroup(group, moved);
           }
-          if (staysWithin.at(group)) {
+          if (at->second) {
             m_members.join(m_placeOf.at({group, node}), m_placeOf.at({group, imageOf(node, moved)}));
-            continue;
+          } else if (isFirst) {
+            const auto image = m_byKey.find(keyOf(m_demand.groups[group], moved));
+            if (image == m_byKey.end()) {
+              refuse("It maps a group to none", name);
+            }
+            joinGroups(group, image->second, moved);
           }
-          const auto image = m_byKey.find(keyOf(m_demand.groups[group], moved));
-          if (image == m_byKey.end()) {
-            refuse("It maps a group to none", name);
-          }
-          joinGroups(group, image->second, moved);
         }
       }
     }

@@ -341,6 +341,15 @@ private slots:
     QTest::newRow("4096 in three axes") << "dgx-h100 boxes=512" << QList<int>{16, 32, 8} << QList<int>{0, 1, 2}
                                         << "1600/61";
     QTest::newRow("1024 in three axes") << "dgx-h100 boxes=128" << QList<int>{8, 16, 8} << QList<int>{0} << "400/7";
+    // An axis of many boxes beside one across them: no rotation by one GPU is a symmetry.
+    QTest::newRow("1024, two axes over boxes")
+        << "dgx-h100 boxes=128" << QList<int>{8, 128} << QList<int>{0, 1} << "6400/127";
+    QTest::newRow("1024, two axes over leaves")
+        << "dgx-h100 boxes=128 network=leaf-spine" << QList<int>{8, 128} << QList<int>{0, 1} << "6400/127";
+    QTest::newRow("16384 in groups of 2048")
+        << "dgx-a100 boxes=2048" << QList<int>{8, 2048} << QList<int>{1} << "10240/51";
+    QTest::newRow("16384, two axes over boxes")
+        << "dgx-h100 boxes=2048 network=rails" << QList<int>{8, 2048} << QList<int>{0, 1} << "102400/2047";
   }
   void meshesOfPresets() {
     QFETCH(QString, preset);
@@ -597,7 +606,7 @@ private slots:
             }
             at = from[at];
           }
-          sum += node == root ? 0 : static_cast<std::int64_t>(costs[static_cast<std::size_t>(from[node] * n + node)]);
+          sum += node == root ? 0 : static_cast<std::int64_t>(costs[static_cast<std::size_t>(node * n + from[node])]);
         }
         return sum;
       };
