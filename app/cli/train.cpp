@@ -29,11 +29,7 @@ Result<Report> run(const TrainOptions& options, bool json, const Progress& progr
       return Error{ErrorCode::badUsage, "there is neither a problem nor a fabric with a model",
                    "give --problem FILE, or a fabric with --model"};
     }
-    const auto isGraph = workflow::asksForGraph(options.model.values);
-    if (!isGraph) {
-      return isGraph.error();
-    }
-    if (*isGraph) {
+    if (workflow::asksForGraph(options.model.values)) {
       return trainGraph(options.model, options.fabric, options.plans, progress);
     }
     return options.model.mesh.empty() ? trainChoice(options.model, options.fabric, progress)

@@ -3,21 +3,14 @@
 
 #include <algorithm>
 
+#include "workflow/training_graph.hpp"
+
 namespace coppice::cli {
 namespace {
 
 using training::Problem;
 using training::State;
-
-/// "R", "P" or the dimension, axis by axis: "b,R".
-std::string stateText(const Problem& problem, const State& state) {
-  std::string text;
-  for (const training::Dim dim : state) {
-    text += text.empty() ? "" : ",";
-    text += dim >= 0 ? problem.dims[dim].name : dim == training::kPartial ? "P" : "R";
-  }
-  return text;
-}
+using workflow::stateText;
 
 Json stateJson(const Problem& problem, const State& state) {
   Json json = Json::array();
@@ -75,14 +68,9 @@ std::string frontText(const Problem& problem, const training::Front& front) {
   for (std::size_t i = 0; i < plan.strategies.size(); ++i) {
     const training::Strategy& strategy = plan.strategies[i];
     const training::Node& node = problem.nodes[i];
-    std::string line = "     " + cell(node.name, width) + cell(stateText(problem, strategy.output), 12);
-    for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-      const State& from = plan.strategies[node.inputs[input]].output;
-      if (from != strategy.inputs[input]) {
-        line += " " + problem.nodes[node.inputs[input]].name + ": " + stateText(problem, from) + " -> " +
-                stateText(problem, strategy.inputs[input]) + ";";
-      }
-    }
+    const std::string conversions = workflow::conversionText(problem, plan, static_cast<int>(i));
+    const std::string line = "     " + cell(node.name, width) + cell(stateText(problem, strategy.output), 12) +
+                             (conversions.empty() ? "" : " " + conversions.substr(0, conversions.size() - 1));
     text += line + (strategy.isDropped ? " computed again" : "") + "\n";
   }
   return text;

@@ -73,8 +73,9 @@ std::string limits(const fabric::Fabric& fabric, const MeshAnswer& answer, Json&
     const workflow::PricedAxis& axis = answer.axes[static_cast<std::size_t>(each.axis)];
     json["conversions"].push_back({{"axis", each.axis}, {"collective", name}, {"time", each.time.toString()}});
     text += "              " + microseconds(each.time) + " µs " + name + " on axis " + std::to_string(each.axis) +
-            " at " + gigabytes(Bandwidth(axis.axis.rates[conversion])) + ": " +
-            workflow::cutWords(fabric, axis.cuts[conversion]) + "\n";
+            " at " + gigabytes(Bandwidth(axis.axis.rates[conversion]));
+    const std::string cut = workflow::cutWords(fabric, axis.cuts[conversion]);
+    text += (cut.empty() ? "" : ": " + cut) + "\n";
   }
   return text;
 }
@@ -100,7 +101,7 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
        {std::pair("compare", !options.compare.empty()), std::pair("output", !options.output.empty()),
         std::pair("trace", !options.trace.empty())}) {
     if (isGiven) {
-      return workflow::optionError(name, "a graph of torch.fx has no layers to repeat", "leave it out");
+      return workflow::optionError(name, "a graph has no layers to repeat", "leave it out");
     }
   }
   const auto request = workflow::readTrainingGraph(options.values);
@@ -122,7 +123,9 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
   Json& json = report.json;
   json["fabric"] = loaded->fabric.name();
   json["graph"] = request->file;
-  json["gpu"] = std::string(request->machine.device.name);
+  if (!request->hasMesh()) {
+    json["gpu"] = std::string(request->machine.device.name);
+  }
   addContents(request->graph, json);
   json["meshes"] = Json::array();
   for (const MeshAnswer& answer : *answers) {
@@ -135,14 +138,16 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
   json["mesh"] = best.mesh;
   addFront(best.problem, best.front, hasStates, json);
   json["seconds"] = seconds;
-  report.text = request->file + " on " + counted(loaded->fabric.gpuCount(), "GPU") + " (" +
-                std::string(request->machine.device.name) + "): " + contents(request->graph);
+  report.text = request->file + " on " +
+                (request->hasMesh() ? "its own mesh: "
+                                    : counted(loaded->fabric.gpuCount(), "GPU") + " (" +
+                                          std::string(request->machine.device.name) + "): ") +
+                contents(request->graph);
   if (answers->size() > 1) {
     report.text += meshTable(*answers);
   }
   if (!best.best) {
-    report.failure =
-        "no plan fits into the " + toDecimal(request->machine.memory / Rational(1'000'000), 3) + " MB of a GPU";
+    report.failure = workflow::noPlanWords(*request);
     return report;
   }
   report.text += "  mesh        " + best.mesh + "\n" + frontText(best.problem, best.front);

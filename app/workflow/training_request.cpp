@@ -27,7 +27,7 @@ Result<training::Model> readModel(const std::string& nameOrFile) {
   if (!nameOrFile.ends_with(".json")) {
     if (const auto text = readText(nameOrFile, {}); text && io::fx::isFxText(*text)) {
       return optionError("model", "a graph of torch.fx has no layers and no batch to divide",
-                         "use coppice-cli train FABRIC --model FILE, which searches its states on meshes");
+                         "use train, which searches its states on meshes");
     }
     return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
   }
@@ -133,8 +133,8 @@ const std::vector<Option>& trainingOptions() {
     return std::vector<Option>{
         {.name = "model",
          .title = "Model",
-         .help = "Preset, such as llama-3-70b, a config.json of Hugging Face, or on the command line a graph of "
-                 "torch.fx as text",
+         .help = "Preset, such as llama-3-70b, a config.json of Hugging Face, a graph of torch.fx as text, or a "
+                 "training problem with its own mesh",
          .words = models,
          .example = "llama-3-70b",
          .isFile = true},

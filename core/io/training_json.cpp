@@ -180,6 +180,11 @@ private:
 
 }  // namespace
 
+bool isTrainingProblem(std::string_view text) {
+  const auto top = parseExactJson(text, {});
+  return top && top->kind == JsonKind::object && top->find("nodes") != nullptr;
+}
+
 Result<Problem> readTrainingProblem(std::string_view text, const std::string& fileName) {
   const auto top = parseExactJson(text, fileName);
   if (!top) {

@@ -18,6 +18,9 @@
 /// held 0 where they are left out, and work is 1. fixed has an entry for each axis: R, P or a dimension.
 namespace coppice::io {
 
+/// Whether the text is meant as one: it is an object with nodes.
+[[nodiscard]] bool isTrainingProblem(std::string_view text);
+
 /// Errors: badInput with line, column and the node; those of training::faultOf.
 [[nodiscard]] Result<training::Problem> readTrainingProblem(std::string_view text, const std::string& fileName);
 

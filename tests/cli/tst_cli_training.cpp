@@ -77,6 +77,15 @@ void TestCliTraining::frontOfAProblem() {
   QCOMPARE(front[1].toObject()["memory"].toString(), "32768");
   QVERIFY(front[1].toObject()["nodes"].toObject().contains("w"));
   QCOMPARE(run({"train", "--problem", problem}).code, 0);
+  // With a fabric it keeps its own mesh.
+  const QStringList train{"train", "preset:dgx-h100,boxes=1", "--model", problem};
+  const Outcome same = run(train + QStringList{"--json"});
+  VERIFY_TOLD(same.code == 0 && same.json()["mesh"].toString() == "2", same);
+  QCOMPARE(same.json()["front"].toArray().size(), 2);
+  QCOMPARE(same.json()["front"].toArray()[0].toObject()["communication"].toString(), "4096/25");
+  for (const QStringList& bad : {QStringList{"--mesh", "8"}, {"--efficiency", "0.5"}, {"--batch", "8"}}) {
+    QCOMPARE(run(train + bad).code, 2);
+  }
   QCOMPARE(run({"train", "--problem", path("absent.json")}).code, 2);
 }
 

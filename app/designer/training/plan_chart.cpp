@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/training/plan_chart.hpp"
 
+#include <utility>
+
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
-namespace {
-
-QPointF valueOf(const training::StepPlan& plan) {
-  constexpr double kMilli = 1e6;
-  constexpr double kGiga = 1e9;
-  return {plan.cost.memory.toDouble() / kGiga, plan.overlapped().toDouble() / kMilli};
-}
-
-}  // namespace
-
-PlanChart::PlanChart(QWidget* parent) : Plot(parent) {
-  setObjectName(u"trainingChart"_s);
+PlanChart::PlanChart(const QString& name, Units units, QWidget* parent) : Plot(parent), m_units(std::move(units)) {
+  setObjectName(name);
   setAccessibleName(tr("Time of a step against memory of a GPU"));
   // The table beside it has the same plans for the keyboard.
   setFocusPolicy(Qt::NoFocus);
@@ -30,38 +22,38 @@ PlanChart::PlanChart(QWidget* parent) : Plot(parent) {
   });
 }
 
-void PlanChart::show(const TrainingAnswerPtr& answer, int chosen) {
-  m_answer = answer;
+void PlanChart::show(QList<Point> points, int chosen) {
+  m_points = std::move(points);
   m_chosen = chosen;
   redraw();
 }
 
+QPointF PlanChart::valueOf(const Point& point) const {
+  return {point.memory.toDouble() / m_units.bytes, point.step.toDouble() / m_units.nanoseconds};
+}
+
 void PlanChart::draw() {
   setHint(tr("Time and memory of the plans will be drawn here"));
-  if (!m_answer || !m_answer->hasPlans()) {
+  if (m_points.isEmpty()) {
     return;
   }
-  const auto& plans = m_answer->choice.plans;
-  setAxes({.title = tr("memory of a GPU, GB")}, {.title = tr("step, ms")});
+  setAxes({.title = m_units.memory}, {.title = m_units.step});
   const Theme& theme = Theme::instance();
   const QColor accent = theme.color(Token::accent);
   constexpr double kSmall = 8;
   constexpr double kRing = 18;
-  if (m_chosen >= 0 && m_chosen < static_cast<int>(plans.size())) {
+  if (m_chosen >= 0 && m_chosen < m_points.size()) {
     addPoints(
-        tr("Chosen"), {valueOf(plans[static_cast<std::size_t>(m_chosen)])},
+        tr("Chosen"), {valueOf(m_points[m_chosen])},
         {.color = accent, .width = 1, .fill = theme.color(Token::accentSoft), .marker = kRing, .isTarget = false});
   }
-  QList<QPointF> points;
-  for (const training::StepPlan& plan : plans) {
-    points << valueOf(plan);
+  QList<QPointF> values;
+  for (const Point& point : m_points) {
+    values << valueOf(point);
   }
   m_all = itemCount();
-  addPoints({}, points, {.color = accent, .width = 2, .fill = theme.color(Token::canvas), .marker = kSmall},
-            [answer = m_answer](std::size_t point) {
-              const training::StepPlan& plan = answer->choice.plans[point];
-              return QString::fromStdString(plan.priced.layout.text()) + u'\n' + textOf(*answer, plan).headline;
-            });
+  addPoints({}, values, {.color = accent, .width = 2, .fill = theme.color(Token::canvas), .marker = kSmall},
+            [points = m_points](std::size_t point) { return points[static_cast<qsizetype>(point)].tip; });
 }
 
 }  // namespace coppice::designer

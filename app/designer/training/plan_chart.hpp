@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QList>
+
+#include "base/rational.hpp"
 #include "designer/charts/plot.hpp"
-#include "designer/training/training_search.hpp"
 
 namespace coppice::designer {
 
@@ -11,10 +13,23 @@ class PlanChart : public Plot {
   Q_OBJECT
 
 public:
-  explicit PlanChart(QWidget* parent = nullptr);
+  /// One plan. Steps of graphs take less than those of models, so that both have units of their own.
+  struct Point {
+    Rational memory;  ///< bytes
+    Rational step;    ///< ns
+    QString tip = {};
+  };
+  struct Units {
+    QString memory;  ///< title of the axis, with the unit
+    QString step;
+    double bytes = 1;  ///< of one unit
+    double nanoseconds = 1;
+  };
 
-  /// @param answer nullptr = none @param chosen row; -1 = none
-  void show(const TrainingAnswerPtr& answer, int chosen);
+  PlanChart(const QString& name, Units units, QWidget* parent = nullptr);
+
+  /// @param chosen row; -1 = none
+  void show(QList<Point> points, int chosen);
 
 Q_SIGNALS:
   void planClicked(int row);
@@ -22,7 +37,10 @@ Q_SIGNALS:
 private:
   void draw();
 
-  TrainingAnswerPtr m_answer;
+  [[nodiscard]] QPointF valueOf(const Point& point) const;
+
+  Units m_units;
+  QList<Point> m_points;
   int m_chosen = -1;
   std::size_t m_all = 0;  ///< item of all plans
 };

@@ -10,6 +10,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "designer/training/axis_overlay.hpp"
 #include "designer/workspace/editor_context.hpp"
 
 using namespace Qt::StringLiterals;
@@ -18,12 +19,20 @@ namespace coppice::designer {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr double kBytesOfGb = 1e9;
+constexpr double kNanosecondsOfMs = 1e6;
+
+}  // namespace
+
 PlanDetails::PlanDetails(QWidget* parent)
     : QTabWidget(parent),
       m_parts(new QTableWidget(this)),
       m_gains(new QTableWidget(this)),
       m_step(new StepView(this)),
-      m_chart(new PlanChart(this)),
+      m_chart(new PlanChart(u"trainingChart"_s,
+                            {tr("memory of a GPU, GB"), tr("step, ms"), kBytesOfGb, kNanosecondsOfMs}, this)),
       m_gainJob([this](const Gains& gains) { fillGains(gains); }, 0ms) {
   setObjectName(u"trainingDetails"_s);
   setDocumentMode(true);
@@ -61,7 +70,13 @@ void PlanDetails::show(const TrainingAnswerPtr& answer, int plan) {
   }
   fillParts();
   m_step->show(m_answer, m_plan);
-  m_chart->show(m_answer, m_plan);
+  QList<PlanChart::Point> points;
+  for (std::size_t i = 0; m_answer && i < m_answer->choice.plans.size(); ++i) {
+    const training::StepPlan& each = m_answer->choice.plans[i];
+    points.append({each.cost.memory, each.overlapped(),
+                   QString::fromStdString(each.priced.layout.text()) + u'\n' + textOf(*m_answer, each).headline});
+  }
+  m_chart->show(std::move(points), m_plan);
   if (currentWidget() == m_gains) {
     askGains();
   }
@@ -128,39 +143,24 @@ void PlanDetails::fillGains(const Gains& gains) {
   }
 }
 
-std::set<NodeId> PlanDetails::groupOf(const std::string& word) const {
+std::vector<fabric::Rank> PlanDetails::groupOf(const std::string& word) const {
   const training::Layout& layout = plan()->priced.layout;
   const auto axis =
       static_cast<int>(std::ranges::find(training::kParallelWords, word) - training::kParallelWords.begin());
-  const fabric::Fabric& fabric = *m_answer->fabric;
-  std::set<NodeId> group;
+  std::vector<fabric::Rank> group;
   for (std::int64_t i = 0; i < layout.sizes[static_cast<std::size_t>(axis)]; ++i) {
-    group.insert(m_answer->snapshot.nodes[fabric.gpus()[static_cast<std::size_t>(i * layout.stride(axis))]]);
+    group.push_back(static_cast<fabric::Rank>(i * layout.stride(axis)));
   }
   return group;
 }
 
 Overlay PlanDetails::marksOf(const EditorContext& context) const {
-  Overlay overlay;
   const int row = m_parts->selectedItems().isEmpty() ? -1 : m_parts->currentRow();
   if (plan() == nullptr || row < 0 || row >= static_cast<int>(m_limits.parts.size())) {
-    return overlay;
+    return {};
   }
   const workflow::CommunicationPart& part = m_limits.parts[static_cast<std::size_t>(row)];
-  const fabric::Fabric& fabric = *m_answer->fabric;
-  Hull hull;
-  hull.nodes = groupOf(part.word);
-  hull.line = Token::accent;
-  hull.fill = Token::accentSoft;
-  const auto size = static_cast<qsizetype>(hull.nodes.size());
-  const qsizetype groups = fabric.gpuCount() / std::max<qsizetype>(size, 1);
-  hull.label = groups > 1 ? tr("%1: %2, one of %3 groups")
-                                .arg(QString::fromStdString(part.word), counted(size, tr("GPU"), tr("GPUs")))
-                                .arg(groups)
-                          : tr("%1: all %2 GPUs").arg(QString::fromStdString(part.word)).arg(size);
-  overlay.hulls.push_back(std::move(hull));
-  overlay.marks = linkMarks(context, m_answer->snapshot, fabric, part.cut);
-  return overlay;
+  return axisOverlay(context, *m_answer, QString::fromStdString(part.word), groupOf(part.word), part.cut);
 }
 
 }  // namespace coppice::designer

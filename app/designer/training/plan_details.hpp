@@ -40,8 +40,8 @@ private:
   void fillParts();
   void askGains();
   void fillGains(const Gains& gains);
-  /// GPUs of one group of an axis. @param word as training::kParallelWords
-  [[nodiscard]] std::set<NodeId> groupOf(const std::string& word) const;
+  /// Ranks of one group of an axis. @param word as training::kParallelWords
+  [[nodiscard]] std::vector<fabric::Rank> groupOf(const std::string& word) const;
   [[nodiscard]] const training::StepPlan* plan() const;
 
   TrainingAnswerPtr m_answer;

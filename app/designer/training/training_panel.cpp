@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/training/training_panel.hpp"
 
+#include <QDragEnterEvent>
+#include <QDropEvent>
 #include <QHeaderView>
+#include <QMimeData>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -24,18 +27,28 @@ TrainingPanel::TrainingPanel(QWidget* parent)
     : QuestionPanel({.name = u"training"_s,
                      .noDocument = tr("Open a fabric to see how fast a model can be trained on it."),
                      .invitation = tr("How fast can a training step be on this fabric, and what limits it? Choose a "
-                                      "model, and search all ways to divide the step over the GPUs."),
+                                      "model, and search all ways to divide the step over the GPUs. A config.json, a "
+                                      "graph of torch.fx or a training problem can be dropped here."),
                      .action = tr("Search"),
                      .working = tr("Looking at all ways to divide the step…"),
                      .command = u"train"_s},
                     workflow::trainingOptions(), searchTraining, parent),
       m_headline(new QLabel(this)),
       m_table(new QTableWidget(this)),
-      m_details(new PlanDetails(this)) {
+      m_details(new PlanDetails(this)),
+      m_graph(new GraphDetails(this)),
+      m_found(new QStackedWidget(this)) {
+  setAcceptDrops(true);
   form().setValues({{"model", "llama-3-70b"}});
   connect(m_table, &QTableWidget::itemSelectionChanged, this, &TrainingPanel::showPlan);
   connect(m_details, &PlanDetails::partChosen, this, &TrainingPanel::marksChanged);
   connect(m_details, &PlanDetails::planClicked, m_table, &QTableWidget::selectRow);
+  connect(m_graph, &GraphDetails::planChosen, this, [this] {
+    if (m_answer && m_answer->isGraph()) {
+      m_headline->setText(m_graph->headline());
+    }
+  });
+  connect(m_graph, &GraphDetails::partChosen, this, &TrainingPanel::marksChanged);
   setContent(makePlans());
 }
 
@@ -67,8 +80,25 @@ QWidget* TrainingPanel::makePlans() {
   layout->addWidget(state());
   m_details->insertTab(0, m_table, tr("Plans"));
   m_details->setCurrentIndex(0);
-  layout->addWidget(m_details, 1);
+  m_found->addWidget(m_details);
+  m_found->addWidget(m_graph);
+  layout->addWidget(m_found, 1);
   return plans;
+}
+
+void TrainingPanel::dragEnterEvent(QDragEnterEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (context() != nullptr && urls.size() == 1 && urls.front().isLocalFile()) {
+    event->acceptProposedAction();
+  }
+}
+
+void TrainingPanel::dropEvent(QDropEvent* event) {
+  event->acceptProposedAction();
+  workflow::Values values = form().values();
+  values["model"] = event->mimeData()->urls().front().toLocalFile().toStdString();
+  form().setValues(values);
+  search();
 }
 
 void TrainingPanel::showAnswer(const PanelAnswerPtr& answer) {
@@ -93,6 +123,8 @@ void TrainingPanel::showAnswer(const PanelAnswerPtr& answer) {
       m_table->selectRow(0);
     }
   }
+  m_graph->show(m_answer && m_answer->isGraph() ? m_answer : nullptr);
+  m_found->setCurrentWidget(m_answer && m_answer->isGraph() ? static_cast<QWidget*>(m_graph) : m_details);
   showPlan();
 }
 
@@ -104,16 +136,27 @@ void TrainingPanel::showPlan() {
     m_headline->setText(u"<b>"_s + text.headline.toHtmlEscaped() + u"</b><br>"_s + text.limitedBy.toHtmlEscaped() +
                         u". "_s + text.axes.join(u"; "_s).toHtmlEscaped() + u'.');
   } else {
-    m_headline->clear();
+    m_headline->setText(m_graph->headline());
   }
 }
 
 Overlay TrainingPanel::marks() const {
-  return context() != nullptr && isVisible() && isCurrent() ? m_details->marksOf(*context()) : Overlay();
+  if (context() == nullptr || !isVisible() || !isCurrent()) {
+    return {};
+  }
+  return m_answer->isGraph() ? m_graph->marksOf(*context()) : m_details->marksOf(*context());
 }
 
 QString TrainingPanel::stateOf(const PanelAnswer& answer) const {
-  const workflow::TrainingChoice& choice = static_cast<const TrainingAnswer&>(answer).choice;
+  const auto& found = static_cast<const TrainingAnswer&>(answer);
+  if (found.isGraph()) {
+    const workflow::MeshAnswer& best = found.meshes.front();
+    return tr("%1 and %2 of the graph on %3 in %4.")
+        .arg(counted(static_cast<qsizetype>(best.problem.nodes.size()), tr("tensor"), tr("tensors")),
+             counted(static_cast<qsizetype>(best.problem.dims.size()), tr("dimension"), tr("dimensions")),
+             counted(static_cast<qsizetype>(found.meshes.size()), tr("mesh"), tr("meshes")), duration(answer.seconds));
+  }
+  const workflow::TrainingChoice& choice = found.choice;
   QString state =
       tr("%1 of the GPUs in %2")
           .arg(counted(static_cast<qsizetype>(choice.layouts), tr("layout"), tr("layouts")), duration(answer.seconds));

@@ -16,7 +16,32 @@ struct TrainingTexts {
   Q_DECLARE_TR_FUNCTIONS(Training)
 };
 
+Outcome searchGraphFile(TrainingAnswer& answer, const workflow::Values& values, const Progress& progress) {
+  auto request = workflow::readTrainingGraph(values);
+  if (!request) {
+    return request.error();
+  }
+  auto fabric = fabric::Fabric::build(*answer.snapshot.facts);
+  if (!fabric) {
+    return fabric.error();
+  }
+  auto meshes = workflow::searchGraph(*fabric, *request, {}, progress);
+  if (!meshes) {
+    return meshes.error();
+  }
+  if (!meshes->front().best) {
+    return Error{ErrorCode::infeasible, workflow::noPlanWords(*request), {}};
+  }
+  answer.fabric = *std::move(fabric);
+  answer.graph = *std::move(request);
+  answer.meshes = *std::move(meshes);
+  return Done{};
+}
+
 Outcome search(TrainingAnswer& answer, const workflow::Values& values, const Progress& progress) {
+  if (workflow::asksForGraph(values)) {
+    return searchGraphFile(answer, values, progress);
+  }
   auto request = workflow::readTraining(values);
   if (!request) {
     return request.error();
@@ -56,6 +81,16 @@ TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Value
 QString milliseconds(const Rational& nanoseconds) {
   constexpr double kMilli = 1e6;
   return QString::number(nanoseconds.toDouble() / kMilli, 'f', 2);
+}
+
+QString microseconds(const Rational& nanoseconds) {
+  constexpr int kPlaces = 3;
+  return decimal(nanoseconds / Rational(1000), kPlaces);
+}
+
+QString megabytes(const Rational& bytes) {
+  constexpr int kPlaces = 3;
+  return decimal(bytes / Rational(1'000'000), kPlaces);
 }
 
 PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {

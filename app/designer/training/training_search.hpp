@@ -8,6 +8,7 @@
 #include "designer/schedules/question_panel.hpp"
 #include "fabric/fabric.hpp"
 #include "workflow/training_choice.hpp"
+#include "workflow/training_graph.hpp"
 #include "workflow/training_request.hpp"
 #include "workflow/training_words.hpp"
 
@@ -16,10 +17,15 @@ namespace coppice::designer {
 /// The plans of a training step on one state of a fabric, or why there are none. Immutable.
 struct TrainingAnswer : PanelAnswer {
   std::optional<fabric::Fabric> fabric = {};
+  // Of a model:
   std::optional<workflow::TrainingRequest> request = {};
   workflow::TrainingChoice choice = {};
+  // Of a file with a graph:
+  std::optional<workflow::GraphRequest> graph = {};
+  std::vector<workflow::MeshAnswer> meshes = {};
 
   [[nodiscard]] bool hasPlans() const { return !choice.plans.empty(); }
+  [[nodiscard]] bool isGraph() const { return graph.has_value(); }
 };
 using TrainingAnswerPtr = std::shared_ptr<const TrainingAnswer>;
 
@@ -37,5 +43,9 @@ struct PlanText {
 
 /// "412.50"
 [[nodiscard]] QString milliseconds(const Rational& nanoseconds);
+/// "412.500"
+[[nodiscard]] QString microseconds(const Rational& nanoseconds);
+/// "12.345"
+[[nodiscard]] QString megabytes(const Rational& bytes);
 
 }  // namespace coppice::designer

@@ -2,12 +2,15 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QDockWidget>
+#include <QDropEvent>
 #include <QLabel>
+#include <QMimeData>
 #include <QPushButton>
 #include <QTest>
 #include <QToolButton>
 #include <algorithm>
 
+#include "coppice/test_paths.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/training/training_panel.hpp"
 #include "support/waiting.hpp"
@@ -20,15 +23,15 @@ using namespace coppice::designer;
 using namespace Qt::StringLiterals;
 using designer::test::Fixture;
 
-/// The dock Training in the window: a small model on two boxes.
+/// The dock Training in the window: a small model on two boxes, a graph on one.
 namespace {
 
 const workflow::Values kAsked{
     {"model", "gpt-2"}, {"gpu", "a100"}, {"batch", "64"}, {"sequence", "1024"}, {"plan", "cp=1,ep=1,mb=1"}};
 
 struct Training {
-  Training() {
-    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {}, u"two"_s);
+  explicit Training(const char* boxes = "2") {
+    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", boxes}})).model, {}, u"two"_s);
     fixture.window->workspace().setMode(Mode::analyse);
     fixture.run("view.training");
     panel = fixture.window->findChild<TrainingPanel*>();
@@ -75,6 +78,9 @@ private Q_SLOTS:
   void rowsMarkTheirLinks();
   void followsTheFabric();
   void otherOptionsGreyThePlans();
+  void graphOfTorch();
+  void problemWithItsMesh();
+  void filesAreDropped();
   void faultsAreSaid_data();
   void faultsAreSaid();
   void closingStopsTheSearch();
@@ -216,6 +222,91 @@ void TestDesignerTraining::otherOptionsGreyThePlans() {
   QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
 }
 
+/// Meshes, plans and states are those of the flow, and a row of what is moved marks its links.
+void TestDesignerTraining::graphOfTorch() {
+  const Training shown("1");
+  const workflow::Values asked{{"model", COPPICE_EXAMPLES "/mlp.fx.txt"}, {"gpu", "a100"}};
+  shown.panel->form().setValues(asked);
+  QVERIFY(shown.search());
+  EditorContext* editor = shown.fixture.editor();
+  const auto fabric = fabric::Fabric::build(*editor->document().facts());
+  const auto request = workflow::readTrainingGraph(asked);
+  QVERIFY(request.hasValue());
+  const auto meshes = workflow::searchGraph(*fabric, *request, {}, {});
+  QVERIFY(meshes.hasValue());
+  const QTableWidget* table = shown.table("graphMeshes");
+  QCOMPARE(table->rowCount(), static_cast<int>(meshes->size()));
+  for (std::size_t i = 0; i < meshes->size(); ++i) {
+    QCOMPARE(table->item(static_cast<int>(i), 0)->text(), QString::fromStdString((*meshes)[i].mesh));
+    QCOMPARE(table->item(static_cast<int>(i), 1)->text(), microseconds((*meshes)[i].step()));
+  }
+  QVERIFY2(shown.text("trainingHeadline").contains(microseconds(meshes->front().step()) + u" µs a step"_s),
+           qPrintable(shown.text("trainingHeadline")));
+  // Another mesh has other plans; of a plan the states of all tensors are listed.
+  shown.table("graphMeshes")->selectRow(1);
+  const workflow::MeshAnswer& second = (*meshes)[1];
+  QCOMPARE(shown.table("graphPlans")->rowCount(), static_cast<int>(second.front.plans.size()));
+  QVERIFY2(shown.text("trainingHeadline").contains(QString::fromStdString(second.mesh)),
+           qPrintable(shown.text("trainingHeadline")));
+  const training::Plan& plan = second.front.plans[*second.best];
+  const QTableWidget* states = shown.table("graphStates");
+  QCOMPARE(states->rowCount(), static_cast<int>(second.problem.nodes.size()));
+  for (int row = 0; row < states->rowCount(); ++row) {
+    QCOMPARE(states->item(row, 1)->text(),
+             QString::fromStdString(workflow::stateText(second.problem, plan.strategies[row].output)));
+  }
+  // The fastest plan may move nothing; one of the others does.
+  QTableWidget* parts = shown.table("graphParts");
+  for (int row = 0; parts->rowCount() == 0 && row < shown.table("graphPlans")->rowCount(); ++row) {
+    shown.table("graphPlans")->selectRow(row);
+  }
+  QVERIFY(parts->rowCount() > 0);
+  parts->selectRow(0);
+  QCOMPARE(editor->canvas().overlay().hulls.size(), std::size_t{1});
+  QVERIFY(!editor->canvas().overlay().marks.empty());
+  // A model afterwards shows its plans again.
+  shown.panel->form().setValues(kAsked);
+  QVERIFY(shown.search());
+  QVERIFY(shown.panel->table().isVisible() && shown.panel->table().rowCount() > 0);
+}
+
+void TestDesignerTraining::problemWithItsMesh() {
+  const Training shown;
+  shown.panel->form().setValues({{"model", COPPICE_TEST_DATA "/reference/training/matmul_fsdp_2.json"}});
+  QVERIFY(shown.search());
+  const QTableWidget* plans = shown.table("graphPlans");
+  QCOMPARE(plans->rowCount(), 2);
+  // 4096/25 and 6144/25 ns; 65,536 and 32,768 bytes.
+  QCOMPARE(plans->item(0, 2)->text(), u"0.164"_s);
+  QCOMPARE(plans->item(1, 2)->text(), u"0.246"_s);
+  QCOMPARE(plans->item(0, 3)->text(), u"0.066"_s);
+  QVERIFY2(shown.text("trainingHeadline").contains(u"those of the file"_s), qPrintable(shown.text("trainingHeadline")));
+  shown.table("graphParts")->selectRow(0);
+  QVERIFY(shown.panel->marks().isEmpty());
+}
+
+void TestDesignerTraining::filesAreDropped() {
+  const Training shown;
+  const std::string file = COPPICE_TEST_DATA "/reference/training/matmul_fsdp_2.json";
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(QString::fromStdString(file))});
+  QDragEnterEvent enter({1, 1}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  shown.panel->form().setValues({{"memory", "1GB"}});
+  QCoreApplication::sendEvent(shown.panel, &enter);
+  QVERIFY(enter.isAccepted());
+  QDropEvent drop({1, 1}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(shown.panel, &drop);
+  QVERIFY(shown.isDone());
+  QCOMPARE(shown.panel->form().values(), (workflow::Values{{"memory", "1GB"}, {"model", file}}));
+  QCOMPARE(shown.table("graphPlans")->rowCount(), 2);
+  // Without a fabric there is nothing to ask.
+  TrainingPanel alone;
+  QDragEnterEvent other({1, 1}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  other.ignore();
+  QCoreApplication::sendEvent(&alone, &other);
+  QVERIFY(!other.isAccepted());
+}
+
 void TestDesignerTraining::faultsAreSaid_data() {
   QTest::addColumn<QString>("option");
   QTest::addColumn<QString>("value");
@@ -223,6 +314,8 @@ void TestDesignerTraining::faultsAreSaid_data() {
   QTest::newRow("model") << u"model"_s << u"gpt-17"_s << u"There is no model"_s;
   QTest::newRow("no model") << u"model"_s << u""_s << u"There is no model"_s;
   QTest::newRow("a plan that does not fit") << u"plan"_s << u"tp=7"_s << u"“Sizes of axes”"_s;
+  QTest::newRow("sequences of a graph") << u"model"_s << QStringLiteral(COPPICE_EXAMPLES) + u"/mlp.fx.txt"_s
+                                        << u"has its own sizes"_s;
   QTest::newRow("memory") << u"memory"_s << u"1MB"_s << u"No plan fits into the 0 GB of a GPU"_s;
 }
 
