@@ -103,7 +103,7 @@ public:
   [[nodiscard]] std::string name(int device) const override { return gpu(of(device).number); }
   [[nodiscard]] std::map<std::string, std::string> facts() const override;
   [[nodiscard]] Reach reach() const override { return m_reach; }
-  Result<DeviceRoom> load(int device, DataType type) override;
+  Result<DeviceRoom> load(int device, DataType type, KernelKind which) override;
 
   Result<std::int64_t> available(int device) override;
   Outcome reserve(int device, Arena arena, std::int64_t bytes) override {
@@ -136,7 +136,12 @@ public:
   Result<unsigned char*> take(int device, const ArenaTicket& ticket, std::int64_t bytes) override;
   void giveBack(int device, unsigned char* memory) override;
 
-  Outcome launch(int slot, bool first, DataType type, const std::vector<DeviceJob>& jobs, const RunView& run) override;
+  Outcome launch(int slot, bool first, DataType type, const std::vector<DeviceJob>& jobs, const RunView& run) override {
+    return start(slot, first, kernelsOf(static_cast<int>(type)).interpret, jobs, run);
+  }
+  Outcome launch(int slot, bool first, DataType type, const std::vector<PlanJob>& jobs, const PlanRun& run) override {
+    return start(slot, first, kernelsOf(static_cast<int>(type)).interpretPlan, jobs, run);
+  }
   Outcome divide(int slot, DataType type, const std::vector<Division>& divisions, int divisor) override;
   Result<bool> isDone(int slot) override;
   Result<double> seconds(int from, int to) override;
@@ -148,6 +153,8 @@ private:
   [[nodiscard]] Device& of(int device) const { return *m_devices[device]; }
   Outcome copy(int device, void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind,
                const std::string& doing);
+  template <typename Job, typename View>
+  Outcome start(int slot, bool first, const void* kernel, const std::vector<Job>& jobs, const View& run);
   /// The stream of a device continues when the event has come to pass on all others.
   Outcome awaitOthers(const Device& device, int slot, const std::string& doing);
 
@@ -193,13 +200,14 @@ std::map<std::string, std::string> CudaGpus::facts() const {
   return facts;
 }
 
-Result<DeviceRoom> CudaGpus::load(int device, DataType type) {
+Result<DeviceRoom> CudaGpus::load(int device, DataType type, KernelKind which) {
   if (const Outcome used = of(device).use(); !used) {
     return used.error();
   }
   const Kernels kernels = kernelsOf(static_cast<int>(type));
   const std::string doing = "kernels on " + name(device);
-  for (const void* kernel : {kernels.interpret, kernels.divide, clockKernel()}) {
+  const void* const interpreter = which == KernelKind::plans ? kernels.interpretPlan : kernels.interpret;
+  for (const void* kernel : {interpreter, kernels.divide, clockKernel()}) {
     cudaFuncAttributes attributes = {};
     if (const Outcome loaded = checked(cudaFuncGetAttributes(&attributes, kernel), doing); !loaded) {
       return loaded.error();
@@ -213,7 +221,7 @@ Result<DeviceRoom> CudaGpus::load(int device, DataType type) {
   }
   for (std::size_t choice = 0; choice < kThreadChoices.size(); ++choice) {
     if (const Outcome known = checked(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                          &room.blocksEach[choice], kernels.interpret, kThreadChoices[choice], 0),
+                                          &room.blocksEach[choice], interpreter, kThreadChoices[choice], 0),
                                       doing);
         !known) {
       return known.error();
@@ -347,11 +355,13 @@ Outcome CudaGpus::awaitOthers(const Device& device, int slot, const std::string&
   return Done{};
 }
 
-Outcome CudaGpus::launch(int slot, bool first, DataType type, const std::vector<DeviceJob>& jobs, const RunView& run) {
+/// Run by the kernel with the views of the job and what all its blocks share.
+template <typename Job, typename View>
+Outcome CudaGpus::start(int slot, bool first, const void* kernel, const std::vector<Job>& jobs, const View& run) {
   const auto index = static_cast<std::size_t>(slot);
   for (int device = 0; device < count(); ++device) {
     const Device& own = of(device);
-    const DeviceJob& job = jobs[device];
+    const Job& job = jobs[device];
     const std::string doing = "launch on " + name(device);
     if (Outcome used = own.use(); !used) {
       return used;
@@ -365,12 +375,11 @@ Outcome CudaGpus::launch(int slot, bool first, DataType type, const std::vector<
       return recorded;
     }
     if (job.count > 0) {
-      const BlockView* views = job.views;
-      RunView view = run;
+      auto* views = job.views;
+      View view = run;
       void* arguments[] = {&views, &view};
       if (Outcome launched = checked(
-              cudaLaunchCooperativeKernel(kernelsOf(static_cast<int>(type)).interpret,
-                                          dim3(static_cast<unsigned>(job.count)),
+              cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(job.count)),
                                           dim3(static_cast<unsigned>(job.threads)), arguments, 0, own.stream),
               doing + " of " + std::to_string(job.count) + " blocks of " + std::to_string(job.threads) + " threads");
           !launched) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cuda/block_interpreter.hpp"
+#include "cuda/device_plan.hpp"
 
 /// The machine of the device: a grid block runs one threadblock.
 ///
@@ -10,17 +10,18 @@
 /// path, since other blocks write it while the kernel runs.
 namespace coppice::executor::cuda {
 
+template <typename SharedMemory>
 class DeviceMachine {
 public:
   static constexpr unsigned kPollSpins = 1024;
 
-  __device__ DeviceMachine(Shared& shared, const RunView& run)
-      : m_shared(shared), m_abort(run.abort), m_isSystemWide(run.isSystemWide) {}
+  __device__ DeviceMachine(SharedMemory& shared, const Word* abort, bool isSystemWide)
+      : m_shared(shared), m_abort(abort), m_isSystemWide(isSystemWide) {}
 
   __device__ unsigned lane() const { return threadIdx.x; }
   __device__ unsigned lanes() const { return blockDim.x; }
   __device__ void sync() const { __syncthreads(); }
-  __device__ Shared& shared() const { return m_shared; }
+  __device__ SharedMemory& shared() const { return m_shared; }
 
   __device__ Word acquire(const Word* word) const {
     Word value = 0;
@@ -66,8 +67,48 @@ public:
     return value;
   }
 
+
+  // ---- for execution plans
+
+  __device__ Word add(Word* word, Word value) const {
+    Word before = 0;
+    if (m_isSystemWide) {
+      asm volatile("atom.relaxed.sys.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(word), "l"(value) : "memory");
+    } else {
+      asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(word), "l"(value) : "memory");
+    }
+    return before;
+  }
+  __device__ Word exchange(Word* word, Word seen, Word by) const {
+    Word before = 0;
+    if (m_isSystemWide) {
+      asm volatile("atom.relaxed.sys.global.cas.b64 %0, [%1], %2, %3;"
+                   : "=l"(before)
+                   : "l"(word), "l"(seen), "l"(by)
+                   : "memory");
+    } else {
+      asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                   : "=l"(before)
+                   : "l"(word), "l"(seen), "l"(by)
+                   : "memory");
+    }
+    return before;
+  }
+  /// 8 aligned bytes are never seen half written.
+  __device__ Word loadPacket(const Word* packet) const {
+    Word value = 0;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(packet) : "memory");
+    return value;
+  }
+  __device__ void storePacket(Word* packet, Word value) const {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(packet), "l"(value) : "memory");
+  }
+  __device__ Word watch(const Word* /*packet*/) const { return 0; }
+  __device__ void idlePacket(const Word* packet, Word watched, unsigned spins) const { idle(packet, watched, spins); }
+  __device__ void tellPackets(const unsigned char* /*at*/, std::int64_t /*bytes*/) const {}
+
 private:
-  Shared& m_shared;
+  SharedMemory& m_shared;
   const Word* m_abort;
   bool m_isSystemWide;
 };

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "cuda/device_plan.hpp"
+#include "cuda/plan_device.hpp"
 #include "cuda/shape.hpp"
 #include "cuda/wiring.hpp"
 #include "plan/types.hpp"
@@ -42,10 +43,19 @@ struct ArenaTicket {
   std::array<char, 64> bytes = {};
 };
 
+/// Which kernel: that of programs (block_interpreter.hpp) or of execution plans (plan_interpreter.hpp).
+enum class KernelKind { programs, plans };
+
 /// What one device does in a launch.
 struct DeviceJob {
   const BlockView* views = nullptr;  ///< in memory of the device
   std::size_t count = 0;             ///< 0 = it has nothing to do
+  int threads = 0;
+};
+/// The same with an execution plan.
+struct PlanJob {
+  const PlanView* views = nullptr;
+  std::size_t count = 0;
   int threads = 0;
 };
 
@@ -65,7 +75,7 @@ public:
   /// Among the devices of the process.
   [[nodiscard]] virtual Reach reach() const = 0;
   /// Loads the kernels of a type, since nothing may be loaded while kernels wait for each other.
-  virtual Result<DeviceRoom> load(int device, DataType type) = 0;
+  virtual Result<DeviceRoom> load(int device, DataType type, KernelKind which) = 0;
 
   // ---- memory
 
@@ -102,6 +112,7 @@ public:
   /// @param slot < kBatch
   virtual Outcome launch(int slot, bool first, DataType type, const std::vector<DeviceJob>& jobs,
                          const RunView& run) = 0;
+  virtual Outcome launch(int slot, bool first, DataType type, const std::vector<PlanJob>& jobs, const PlanRun& run) = 0;
   /// The end of avg, in the slot launched last and after all its kernels: divides a result of a device.
   struct Division {
     int device = 0;

@@ -15,6 +15,8 @@ inline constexpr int kTypes = 8;
 struct Kernels {
   /// void(const BlockView* views, RunView run); one block for each view, all resident at once.
   const void* interpret = nullptr;
+  /// void(const PlanView* views, PlanRun run); the same for execution plans of MSCCL++.
+  const void* interpretPlan = nullptr;
   /// void(unsigned char* data, long long elements, int divisor); the end of avg.
   const void* divide = nullptr;
 };

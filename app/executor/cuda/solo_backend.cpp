@@ -7,25 +7,18 @@
 #include <new>
 
 #include "base/checked.hpp"
-#include "cuda/pause.hpp"
+#include "cuda/launch_loop.hpp"
 #include "cuda/station.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using program::RunExit;
 
-constexpr auto kLook = std::chrono::milliseconds(20);
-
-double seconds(Clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-class SoloBackend : public Backend {
+class SoloBackend : public Backend, private Launchable {
 public:
   SoloBackend(std::unique_ptr<Gpus> gpus, int ranks, const Tuning& tuning)
-      : m_ranks(ranks), m_tuning(tuning), m_gpus(std::move(gpus)), m_station(*m_gpus) {}
+      : m_ranks(ranks), m_tuning(tuning), m_gpus(std::move(gpus)), m_station(*m_gpus), m_loop(*m_gpus, tuning) {}
   ~SoloBackend() override;
   Outcome open();
 
@@ -46,7 +39,7 @@ public:
   std::int64_t damagedGuards() override { return m_station.isReady() ? m_station.damagedGuards() : 0; }
   RunResult run(const RunRequest& request) override;
   void abort() noexcept override {
-    m_isAborted = true;
+    m_loop.noteAbort();
     m_station.setAbort(1);
   }
   std::vector<program::TraceEvent> takeTrace(std::int64_t& dropped) override {
@@ -56,19 +49,20 @@ public:
 
 private:
   Outcome tryPrepare(const Plan& plan, const Geometry& geometry);
-  /// Starts this many iterations, each with its division. @return how many slots were started
-  Outcome launch(int count, int& launched);
-  /// Waits for the batch. @return why it failed
-  std::optional<RunFailure> wait(int launched, const RunRequest& request);
-  Outcome addTimes(int launched, RunTimes& times);
+  /// An iteration, with its division.
+  Outcome launch(int slot, bool first) override;
+  [[nodiscard]] ProgressWords progress() const override { return m_station.progress(); }
+  [[nodiscard]] program::StuckRecord explain(bool isDeadlock) const override {
+    return cuda::explain(m_station.plan(), m_station.script(), m_station.standings(), isDeadlock);
+  }
+  void stopBlocks() noexcept override { m_station.setAbort(1); }
 
   int m_ranks;
   Tuning m_tuning;
   std::unique_ptr<Gpus> m_gpus;
   Station m_station;
+  LaunchLoop m_loop;
   std::int64_t m_origin = 0;
-  std::atomic<bool> m_isAborted = false;
-  bool m_isLost = false;
 };
 
 Outcome SoloBackend::open() {
@@ -82,7 +76,7 @@ Outcome SoloBackend::open() {
 
 SoloBackend::~SoloBackend() {
   m_station.closeAbort();
-  if (m_isLost) {
+  if (m_loop.isLost()) {
     m_gpus->forget();
   }
 }
@@ -130,7 +124,7 @@ std::int64_t SoloBackend::pieceBytes(const Plan& plan, DataType /*type*/, std::i
 
 Outcome SoloBackend::prepare(const Plan& plan, const Geometry& geometry) {
   m_station.drop();
-  if (m_isLost) {
+  if (m_loop.isLost()) {
     return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
   }
   try {
@@ -161,122 +155,32 @@ Outcome SoloBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
 }
 
 RunResult SoloBackend::run(const RunRequest& request) {
-  const auto failed = [this](const Error& error) {
-    m_station.drop();  // counters are amid a run; prepare makes new ones
-    return RunFailure{.exit = program::exitFor(error), .error = error, .stuck = {}};
-  };
   if (!m_station.isReady()) {
     return RunFailure{.error = {.message = "a run before its preparation"}, .stuck = {}};
   }
   try {
-    m_isAborted = false;
+    m_loop.begin();
     if (const Outcome begun = m_station.begin(request); !begun) {
-      return failed(begun.error());
+      m_station.drop();
+      return RunFailure{.exit = program::exitFor(begun.error()), .error = begun.error(), .stuck = {}};
     }
     const std::stop_callback onStop(request.stop, [this] { abort(); });
     m_origin = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-    RunTimes times;
-    for (int done = 0; done < request.iterations;) {
-      int launched = 0;
-      if (const Outcome under = launch(std::min(kBatch, request.iterations - done), launched); !under) {
-        abort();  // of what was launched before
-        if (auto failure = wait(launched, request); failure && m_isLost) {
-          return *std::move(failure);
-        }
-        return failed(under.error());
-      }
-      if (auto failure = wait(launched, request)) {
-        m_station.drop();
-        return *std::move(failure);
-      }
-      if (const Outcome added = addTimes(launched, times); !added) {
-        return failed(added.error());
-      }
-      done += launched;
+    RunResult result = m_loop.run(request, *this);
+    if (!result) {
+      m_station.drop();  // counters are amid a run; prepare makes new ones
     }
-    return times;
+    return result;
   } catch (const std::bad_alloc&) {
-    return failed({.code = ErrorCode::limit, .message = "not enough memory for the run"});
+    m_station.drop();
+    const Error error{.code = ErrorCode::limit, .message = "not enough memory for the run"};
+    return RunFailure{.exit = program::exitFor(error), .error = error, .stuck = {}};
   }
 }
 
-Outcome SoloBackend::launch(int count, int& launched) {
-  for (launched = 0; launched < count; ++launched) {
-    if (Outcome started = m_station.launch(launched, launched == 0); !started) {
-      return started;
-    }
-    if (m_station.divides()) {
-      if (Outcome started = m_station.divide(launched); !started) {
-        return started;
-      }
-    }
-  }
-  return Done{};
-}
-
-std::optional<RunFailure> SoloBackend::wait(int launched, const RunRequest& request) {
-  StallWatch watch(request.stallSeconds, m_tuning.deadlockSeconds);
-  std::optional<RunFailure> failure;
-  std::optional<Clock::time_point> stopped;
-  Clock::time_point looked = Clock::now();
-  Pause pause;
-  while (launched > 0) {
-    const auto done = m_gpus->isDone(launched - 1);
-    if (!done) {
-      return RunFailure{.exit = RunExit::internal, .error = done.error(), .stuck = {}};
-    }
-    const Clock::time_point now = Clock::now();
-    if (*done) {
-      break;
-    }
-    if (now - looked >= kLook) {
-      looked = now;
-      const auto verdict = watch.look(m_station.progress(), seconds(now.time_since_epoch()));
-      if (verdict != StallWatch::Verdict::moves && !stopped && !m_isAborted) {
-        program::StuckRecord stuck = explain(m_station.plan(), m_station.script(), m_station.standings(),
-                                             verdict == StallWatch::Verdict::deadlock);
-        failure = RunFailure{.exit = RunExit::hang,
-                             .error = {.code = ErrorCode::verification, .message = stuck.text},
-                             .stuck = std::move(stuck)};
-        m_station.setAbort(1);
-      }
-      if ((failure || m_isAborted) && !stopped) {
-        stopped = now;
-      }
-      if (stopped && seconds(now - *stopped) > kStopSeconds) {
-        m_isLost = true;
-        return RunFailure{.exit = RunExit::internal,
-                          .error = {.code = ErrorCode::internal,
-                                    .message = "the kernel did not end within " +
-                                               std::to_string(static_cast<int>(kStopSeconds)) + " s of being stopped",
-                                    .fix = "look at the system log for errors of the GPU"},
-                          .stuck = {}};
-      }
-    }
-    pause.rest();
-  }
-  if (!failure && m_isAborted) {
-    failure = RunFailure{.exit = RunExit::cancelled,
-                         .error = {.code = ErrorCode::cancelled, .message = "the run was stopped"},
-                         .stuck = {}};
-  }
-  return failure;
-}
-
-Outcome SoloBackend::addTimes(int launched, RunTimes& times) {
-  for (int slot = 0; slot < launched; ++slot) {
-    const auto one = m_gpus->seconds(slot, slot);
-    if (!one) {
-      return one.error();
-    }
-    times.seconds.push_back(*one);
-  }
-  const auto all = m_gpus->seconds(0, launched - 1);
-  if (!all) {
-    return all.error();
-  }
-  times.total += *all;
-  return Done{};
+Outcome SoloBackend::launch(int slot, bool first) {
+  Outcome started = m_station.launch(slot, first);
+  return started && m_station.divides() ? m_station.divide(slot) : started;
 }
 
 double SoloBackend::measureMemory(std::stop_token stop) {

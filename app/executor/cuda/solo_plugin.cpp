@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cuda/cuda_gpus.hpp"
+#include "cuda/gpu_plan_backend.hpp"
 #include "cuda/solo_backend.hpp"
 
 namespace coppice::executor::cuda {
@@ -52,7 +53,11 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
     std::vector<int> used(static_cast<std::size_t>(std::min(here, std::max(1, options.ranks))));
     std::iota(used.begin(), used.end(), first);
     auto gpus = openGpus(used);
-    return gpus ? makeSoloBackend(*std::move(gpus), options.ranks) : gpus.error();
+    if (!gpus) {
+      return gpus.error();
+    }
+    return options.executionPlan ? makeGpuPlanBackend(*std::move(gpus), options.executionPlan)
+                                 : makeSoloBackend(*std::move(gpus), options.ranks);
   } catch (const std::bad_alloc&) {
     return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
   }

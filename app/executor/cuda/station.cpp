@@ -5,23 +5,17 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "cuda/device_buffers.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
 
 constexpr std::int64_t kAlignment = 512;
-constexpr int kGuardValue = 0xC5;
 constexpr std::int64_t kTraceBytes = std::int64_t{64} << 20;  // on a device
 constexpr std::int64_t kWordBytes = sizeof(Word);
 
 std::int64_t roundUp(std::int64_t value, std::int64_t unit) {
   return checkedAdd(value, unit - 1) / unit * unit;
-}
-
-std::string gigabytes(std::int64_t bytes) {
-  const std::int64_t hundredths = bytes / 10'000'000;
-  return std::to_string(hundredths / 100) + "." + (hundredths % 100 < 10 ? "0" : "") +
-         std::to_string(hundredths % 100) + " GB";
 }
 
 std::size_t at(Arena arena) {
@@ -43,7 +37,7 @@ std::int64_t Station::Sizes::onDevice(std::size_t device) const {
 Outcome Station::load(DataType type) {
   m_rooms.clear();
   for (int device = 0; device < m_gpus.count(); ++device) {
-    const auto room = m_gpus.load(device, type);
+    const auto room = m_gpus.load(device, type, KernelKind::programs);
     if (!room) {
       return room.error();
     }
@@ -135,17 +129,12 @@ Result<Station::Layout> Station::layOutWithin(const Plan& plan, const Geometry& 
     maxStrands = layout->run.strands;
     std::optional<Error> lacking;
     for (int device = 0; device < m_gpus.count() && !lacking; ++device) {
-      const auto available = m_gpus.available(device);
-      if (!available) {
-        return available.error();
-      }
       const std::int64_t needed = layout->sizes.onDevice(static_cast<std::size_t>(device));
-      if (needed > *available) {
-        lacking = Error{.code = ErrorCode::limit,
-                        .message = "size " + std::to_string(geometry.size) + " needs " + gigabytes(needed) + " on " +
-                                   m_gpus.name(device) + ", and " + gigabytes(*available) + " are free",
-                        .fix = "use a smaller -e, or fewer ranks on a GPU"};
+      auto lack = lackOfRoom(m_gpus, device, needed, geometry.size);
+      if (!lack) {
+        return lack.error();
       }
+      lacking = *std::move(lack);
     }
     if (!lacking) {
       return layout;
@@ -264,11 +253,9 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
     }
   }
   for (const int rank : localRanks()) {
-    for (const Range& guard : layOutBuffers(plan, geometry, rank).guards) {
-      if (Outcome filled = m_gpus.fill(deviceOf(rank), blockOf(rank) + guard.begin, kGuardValue, guard.size());
-          !filled) {
-        return filled;
-      }
+    if (Outcome filled = writeGuards(m_gpus, deviceOf(rank), blockOf(rank), layOutBuffers(plan, geometry, rank));
+        !filled) {
+      return filled;
     }
   }
   return wireUp(false);
@@ -323,13 +310,8 @@ Outcome Station::read(int rank, BufferKind kind, std::int64_t offset, std::span<
 
 std::int64_t Station::damagedGuards() {
   std::int64_t damaged = 0;
-  std::vector<unsigned char> bytes;
   for (const int rank : localRanks()) {
-    for (const Range& guard : layOutBuffers(*m_plan, m_geometry, rank).guards) {
-      bytes.assign(static_cast<std::size_t>(guard.size()), 0);  // what cannot be read counts as damaged
-      (void)m_gpus.copyFrom(deviceOf(rank), bytes.data(), blockOf(rank) + guard.begin, guard.size());
-      damaged += guard.size() - std::count(bytes.begin(), bytes.end(), static_cast<unsigned char>(kGuardValue));
-    }
+    damaged += cuda::damagedGuards(m_gpus, deviceOf(rank), blockOf(rank), layOutBuffers(*m_plan, m_geometry, rank));
   }
   return damaged;
 }

@@ -62,7 +62,7 @@ PlanSegment layOut(const mscclpp::ExecutionPlan& plan, const Plan& shell, const 
     }
     segment.scratch.push_back(at);
     if (isHere) {
-      at = checkedAdd(at, toPages(PlanMachine::scratchBytes(plan, rank, chunkBytes)));
+      at = checkedAdd(at, toPages(scratchBytes(plan, rank, chunkBytes)));
     }
     segment.ends.push_back(at);
   }

@@ -38,7 +38,7 @@ public:
     const std::int64_t chunkBytes = checkedMul(geometry.chunkElements, geometry.elementBytes);
     for (int rank = 0; rank < plan.rankCount(); ++rank) {
       bytes = checkedAdd(bytes, layOutBuffers(plan, geometry, rank).bytes);
-      bytes = checkedAdd(bytes, PlanMachine::scratchBytes(*m_plan, rank, chunkBytes));
+      bytes = checkedAdd(bytes, scratchBytes(*m_plan, rank, chunkBytes));
     }
     return {.hostBytes = bytes};
   }
@@ -93,7 +93,7 @@ private:
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<int>(rank);
       m_layouts.push_back(layOutBuffers(plan, geometry, at));
-      const std::int64_t scratch = PlanMachine::scratchBytes(*m_plan, at, chunkBytes);
+      const std::int64_t scratch = scratchBytes(*m_plan, at, chunkBytes);
       for (const auto& [mapping, bytes] :
            {std::pair(&m_memory[rank], m_layouts[rank].bytes), std::pair(&m_scratch[rank], scratch)}) {
         if (const Result<bool> grown = mapping->reserve(std::max<std::int64_t>(bytes, 64)); !grown) {

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
-#include <tuple>
 
 namespace coppice::executor {
 
@@ -15,39 +13,29 @@ using mscclpp::ChannelType;
 using mscclpp::Operation;
 using mscclpp::OpType;
 
-}  // namespace
-
-std::int64_t PlanMachine::scratchBytes(const mscclpp::ExecutionPlan& plan, int rank, std::int64_t chunkBytes) {
-  const std::int64_t chunks = plan.gpus[rank].scratchChunks;
-  if (plan.reusesResources && chunks > 0) {
-    return mscclpp::kReusedScratchBytes;
-  }
-  return chunks * chunkBytes * (plan.hasPackets() ? 2 : 1) * (plan.doublesScratch ? 2 : 1);
+std::vector<RunTransfer> movedBy(const mscclpp::ExecutionPlan& plan, std::int64_t chunkBytes, int rank, int block,
+                                 const Operation& outer, const Operation& op) {
+  return op.sources.empty() ? std::vector<RunTransfer>() : transfersOf(plan, chunkBytes, rank, block, outer, op);
 }
+
+}  // namespace
 
 PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, const std::vector<int>& ownRanks, DataType type,
                          std::int64_t chunkBytes, int workers)
-    : m_plan(plan), m_type(type), m_chunkBytes(chunkBytes), m_workers(workers) {
+    : m_plan(plan), m_type(type), m_chunkBytes(chunkBytes), m_workers(workers), m_channels(plan) {
   const std::size_t ranks = plan.gpus.size();
   m_memory.resize(ranks);
-  m_memoryEnds.resize(ranks);
-  m_portEnds.resize(ranks);
   m_semaphores.resize(ranks);
   m_barriers.resize(ranks);
   m_ended.resize(ranks);
-  std::map<std::tuple<bool, int, int>, std::vector<int>> byPeer;
-  for (int rank = 0; rank < static_cast<int>(ranks); ++rank) {
+  for (std::size_t number = 0; number < m_channels.all().size(); ++number) {
+    m_counters.emplace_back(0);
+    m_ends.emplace_back();
+    m_ends.back().number = number;
+    m_ends.back().inbound = &m_counters.back();
+  }
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
     const mscclpp::Gpu& gpu = plan.gpus[rank];
-    for (const bool isPort : {false, true}) {
-      for (const int peer : isPort ? gpu.portPeers : gpu.memoryPeers) {
-        (isPort ? m_portEnds : m_memoryEnds)[rank].push_back(static_cast<int>(m_ends.size()));
-        byPeer[{isPort, rank, peer}].push_back(static_cast<int>(m_ends.size()));
-        m_counters.emplace_back(0);
-        m_ends.emplace_back();
-        m_ends.back().rank = rank;
-        m_ends.back().inbound = &m_counters.back();
-      }
-    }
     for (const int value : gpu.semaphores) {
       m_semaphores[rank].emplace_back(value);
     }
@@ -60,13 +48,15 @@ PlanMachine::PlanMachine(const mscclpp::ExecutionPlan& plan, const std::vector<i
       Block& block = m_blocks.emplace_back();
       block.rank = rank;
       block.index = index;
-    }
-  }
-  for (const auto& [key, mine] : byPeer) {
-    const auto& [isPort, rank, peer] = key;
-    const auto theirs = byPeer.find({isPort, peer, rank});
-    for (std::size_t k = 0; theirs != byPeer.end() && k < std::min(mine.size(), theirs->second.size()); ++k) {
-      m_ends[mine[k]].other = theirs->second[k];
+      for (const Operation& op : plan.gpus[rank].blocks[index].ops) {
+        auto& transfers = block.transfers.emplace_back();
+        for (const Operation& inner : op.inner) {
+          transfers.push_back(movedBy(plan, chunkBytes, rank, index, op, inner));
+        }
+        if (op.inner.empty()) {
+          transfers.push_back(movedBy(plan, chunkBytes, rank, index, op, op));
+        }
+      }
     }
   }
 }
@@ -99,8 +89,8 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
     mine.push_back(&m_blocks[i]);
   }
   std::vector<End*> ports;
-  for (const auto& ends : m_portEnds) {
-    for (const int end : ends) {
+  for (std::size_t rank = 0; rank < m_plan.gpus.size(); ++rank) {
+    for (const int end : m_channels.portsOf(static_cast<int>(rank))) {
       if (end % m_workers == worker) {  // those of other ranks stay empty
         ports.push_back(&m_ends[end]);
       }
@@ -196,8 +186,7 @@ void PlanMachine::advance(Block& block) {
       return;
     }
     block.inner = 0;
-    const std::int64_t pieces = (op.unitChunks * m_chunkBytes + op.unitBytes - 1) / op.unitBytes;
-    if (++block.piece < pieces) {
+    if (++block.piece < piecesOf(op, m_chunkBytes)) {
       return;
     }
     block.piece = 0;
@@ -232,10 +221,7 @@ bool PlanMachine::step(Block& block) {
 }
 
 PlanMachine::End& PlanMachine::endOf(const Block& block, const Operation& op, std::size_t index) {
-  const mscclpp::ThreadBlock& tb = m_plan.gpus[block.rank].blocks[block.index];
-  const bool isPort = op.channelType == ChannelType::port;
-  const int channel = (isPort ? tb.portChannels : tb.memoryChannels)[op.channels[index]];
-  return m_ends[(isPort ? m_portEnds : m_memoryEnds)[block.rank][channel]];
+  return m_ends[m_channels.endOf(block.rank, block.index, op, index)];
 }
 
 bool PlanMachine::execute(Block& block, const Operation& op) {
@@ -309,8 +295,7 @@ bool PlanMachine::execute(Block& block, const Operation& op) {
       }
       return true;
     default:
-      return op.channelType == ChannelType::port && mscclpp::shapeOf(op.type).port ? moveByPort(block, op)
-                                                                                   : move(block, op);
+      return movesByPort(op) ? moveByPort(block, op) : move(block);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "mscclpp/execution_plan.hpp"
 #include "mscclpp/plan_network.hpp"
+#include "mscclpp/plan_places.hpp"
 #include "plan/types.hpp"
 
 /// An execution plan on threads, or one rank of it in a process of its own, as MSCCL++'s kernel runs it: one operation
@@ -40,7 +41,6 @@ public:
   PlanMachine(const mscclpp::ExecutionPlan& plan, const std::vector<int>& ranks, DataType type, std::int64_t chunkBytes,
               int workers);
 
-  [[nodiscard]] static std::int64_t scratchBytes(const mscclpp::ExecutionPlan& plan, int rank, std::int64_t chunkBytes);
   /// By rank; to be set before the first run.
   [[nodiscard]] std::vector<PlanMemory>& memory() { return m_memory; }
   /// One for each end of a channel of the plan.
@@ -68,17 +68,21 @@ private:
   struct Span {
     std::byte* at = nullptr;  ///< null: behind the network
     std::int64_t bytes = 0;   ///< of data
+    bool isPacked = false;
     FarPlace place = {};
+  };
+  struct Moved {
+    std::vector<Span> sources = {};
+    std::vector<Span> destinations = {};
+    bool waits = false;
   };
   struct Push {
     bool isSignal = false;
-    bool isPacked = false;
     Span source = {};
     Span destination = {};
   };
   struct End {
-    int rank = 0;
-    int other = -1;
+    std::size_t number = 0;
     SignalCounter* inbound = nullptr;
     std::uint64_t expected = 0;
     std::mutex mutex = {};
@@ -99,7 +103,10 @@ private:
     bool isAtBarrier = false;
     bool hasPushed = false;  ///< pwsf: asked, and waits for the proxy
     std::uint32_t round = 0;
+    /// By operation; of a pipeline, by what is inside.
+    std::vector<std::vector<std::vector<RunTransfer>>> transfers = {};
     std::vector<std::byte> sum = {};
+    std::vector<std::byte> part = {};
     std::deque<FarRead> reads = {};  ///< of the current operation
   };
 
@@ -107,19 +114,21 @@ private:
   bool step(Block& block);
   bool execute(Block& block, const mscclpp::Operation& op);
   void advance(Block& block);
-  bool move(Block& block, const mscclpp::Operation& op);
+  bool move(Block& block);
   bool moveByPort(Block& block, const mscclpp::Operation& op);
-  void addUp(Block& block, const std::vector<Span>& plain, const std::vector<Span>& packed) const;
-  bool fetch(Block& block, const std::vector<Span*>& sources);
-  void store(const Span& to, const std::byte* data, bool isPacked, std::uint32_t flag);
+  /// The sum of the sources of a transfer: where it is.
+  const std::byte* addUp(Block& block, const Moved& transfer) const;
+  bool fetch(Block& block, std::vector<Moved>& transfers);
+  void store(const Span& to, const std::byte* data, std::uint32_t flag);
+  [[nodiscard]] int otherOf(const End& end) const { return m_channels.all()[end.number].other; }
+  [[nodiscard]] int rankOf(int end) const { return m_channels.all()[end].rank; }
   void signalOther(const End& end);
   void serve(End& end, bool all);
   [[nodiscard]] bool haveBlocksEnded() const;
   [[nodiscard]] End& endOf(const Block& block, const mscclpp::Operation& op, std::size_t index);
-  [[nodiscard]] std::vector<Span> spansOf(const Block& block, const mscclpp::Operation& op,
-                                          const mscclpp::ChunkRun& run, bool isPacked) const;
-  [[nodiscard]] Span spanOf(const Block& block, const mscclpp::Operation& op, const mscclpp::ChunkRun& run, int owner,
-                            mscclpp::Buffer buffer, bool isPacked, bool isRemote) const;
+  [[nodiscard]] std::vector<Moved> transfersNow(const Block& block) const;
+  [[nodiscard]] Span spanOf(const Block& block, const RunPlace& run, std::int64_t bytes) const;
+  [[nodiscard]] bool lacksFlags(const Block& block, const Moved& transfer) const;
   [[nodiscard]] std::uint32_t flagOf(const Block& block) const {
     return m_launchesBefore + static_cast<std::uint32_t>(block.launch) + 1;
   }
@@ -136,9 +145,8 @@ private:
   std::vector<PlanMemory> m_memory;
   PlanNetwork* m_network = nullptr;
   std::deque<SignalCounter> m_counters;  ///< where they are not shared
-  std::deque<End> m_ends;
-  std::vector<std::vector<int>> m_memoryEnds;
-  std::vector<std::vector<int>> m_portEnds;
+  ChannelEnds m_channels;
+  std::deque<End> m_ends;  ///< as in m_channels
   std::vector<std::deque<std::atomic<int>>> m_semaphores;
   std::vector<std::deque<Barrier>> m_barriers;
   std::deque<Block> m_blocks;

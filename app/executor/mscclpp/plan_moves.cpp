@@ -10,9 +10,6 @@
 namespace coppice::executor {
 namespace {
 
-using mscclpp::Buffer;
-using mscclpp::ChannelType;
-using mscclpp::ChunkRun;
 using mscclpp::Operation;
 using mscclpp::OpType;
 
@@ -21,59 +18,26 @@ std::atomic_ref<std::uint64_t> packetAt(std::byte* packets, std::int64_t index) 
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(packets + 8 * index));
 }
 
-/// The part of a run that a threadblock of a group takes.
-std::int64_t cutOf(std::int64_t bytes, std::int64_t alignment, int index, int parts) {
-  const std::int64_t units = bytes / alignment;
-  return (index * (units / parts) + std::min<std::int64_t>(index, units % parts)) * alignment;
-}
-
 }  // namespace
 
-PlanMachine::Span PlanMachine::spanOf(const Block& block, const Operation& op, const ChunkRun& run, int owner,
-                                      Buffer buffer, bool isPacked, bool isRemote) const {
-  const bool isScratch = buffer == Buffer::scratch;
-  std::int64_t stride = m_chunkBytes;
-  std::int64_t wrap = 0;
-  if (isScratch && m_plan.reusesResources) {
-    const std::int64_t chunks = m_plan.gpus[block.rank].scratchChunks;
-    const std::int64_t all = mscclpp::kReusedScratchBytes / (m_plan.doublesScratch ? 2 : 1);
-    wrap = ((all + chunks - 1) / chunks + m_plan.alignment - 1) / m_plan.alignment * m_plan.alignment;
-    stride = std::min(stride, wrap);
-  }
-  std::int64_t start = 0;
-  if (isScratch && m_plan.doublesScratch && (isPacked || !isRemote) && flagOf(block) % 2 == 0) {
-    start = scratchBytes(m_plan, owner, m_chunkBytes) / 2;
-  }
-  const std::int64_t size = run.size * m_chunkBytes;
-  std::int64_t first = cutOf(size, m_plan.alignment, op.groupIndex, op.groupSize);
-  std::int64_t bytes = cutOf(size, m_plan.alignment, op.groupIndex + 1, op.groupSize) - first;
-  const Operation& outer = m_plan.gpus[block.rank].blocks[block.index].ops[block.op];
-  if (outer.type == OpType::pipeline && !isPacked) {
-    const std::int64_t offset = outer.unitBytes * block.piece;
-    bytes = std::clamp<std::int64_t>(bytes - offset, 0, outer.unitBytes);
-    first += wrap > 0 ? offset % wrap : offset;
-  }
-  start += (isPacked ? 2 : 1) * (run.index * stride + first);
-  std::byte* const base = m_memory[owner].start(buffer);
-  return {base == nullptr ? nullptr : base + start, bytes, {owner, buffer, start}};
+PlanMachine::Span PlanMachine::spanOf(const Block& block, const RunPlace& run, std::int64_t bytes) const {
+  const FarPlace place = run.placeAt(flagOf(block), block.piece);
+  std::byte* const base = m_memory[place.rank].start(place.buffer);
+  return {base == nullptr ? nullptr : base + place.offset, bytes, run.isPacked, place};
 }
 
-std::vector<PlanMachine::Span> PlanMachine::spansOf(const Block& block, const Operation& op, const ChunkRun& run,
-                                                    bool isPacked) const {
-  const mscclpp::Gpu& gpu = m_plan.gpus[block.rank];
-  const mscclpp::ThreadBlock& tb = gpu.blocks[block.index];
-  if (run.place == ChunkRun::Place::local) {
-    return {spanOf(block, op, run, block.rank, run.buffer, isPacked, false)};
-  }
-  if (run.place == ChunkRun::Place::remote) {
-    const auto& list = op.channelType == ChannelType::port ? tb.portBuffers : tb.memoryBuffers;
-    const mscclpp::RemoteBuffer& remote = gpu.remoteBuffers[list[run.id]];
-    return {spanOf(block, op, run, remote.rank, remote.buffer, isPacked, true)};
-  }
-  std::vector<Span> all;
-  const mscclpp::SwitchGroup& group = gpu.switchGroups[tb.switchGroups[run.id]];
-  for (const int member : group.ranks) {
-    all.push_back(spanOf(block, op, run, member, group.buffer, isPacked, true));
+std::vector<PlanMachine::Moved> PlanMachine::transfersNow(const Block& block) const {
+  std::vector<Moved> all;
+  for (const RunTransfer& transfer : block.transfers[block.op][block.inner]) {
+    const std::int64_t bytes = transfer.bytesAt(block.piece);
+    Moved& moved = all.emplace_back();
+    moved.waits = transfer.waits;
+    for (const RunPlace& run : transfer.sources) {
+      moved.sources.push_back(spanOf(block, run, bytes));
+    }
+    for (const RunPlace& run : transfer.destinations) {
+      moved.destinations.push_back(spanOf(block, run, bytes));
+    }
   }
   return all;
 }
@@ -113,131 +77,104 @@ void PlanMachine::add(std::byte* into, const std::byte* other, std::int64_t byte
   reduceBytes(m_type, ReduceOp::sum, into, into, other, bytes, Store::cached);
 }
 
-/// Data of ranks behind the network; false until it is here.
-bool PlanMachine::fetch(Block& block, const std::vector<Span*>& sources) {
-  if (block.reads.empty()) {
-    for (const Span* span : sources) {
-      if (span->at == nullptr) {
-        FarRead& read = block.reads.emplace_back();
-        read.data.resize(static_cast<std::size_t>(span->bytes));
-        read.missing = span->bytes;
-        if (span->bytes > 0) {
-          m_network->read(span->place, read);
-        }
-      }
-    }
-  }
-  std::size_t next = 0;
-  for (Span* span : sources) {
-    if (span->at == nullptr) {
-      FarRead& read = block.reads[next++];
-      if (read.missing.load(std::memory_order_acquire) > 0) {
-        return false;
-      }
-      span->at = read.data.data();
-    }
-  }
-  return true;
+bool PlanMachine::lacksFlags(const Block& block, const Moved& transfer) const {
+  return transfer.waits && std::any_of(transfer.sources.begin(), transfer.sources.end(), [&](const Span& span) {
+           return span.isPacked && !hasFlags(span, flagOf(block));
+         });
 }
 
-void PlanMachine::store(const Span& to, const std::byte* data, bool isPacked, std::uint32_t flag) {
+/// Data of ranks behind the network; false until it is here.
+bool PlanMachine::fetch(Block& block, std::vector<Moved>& transfers) {
+  const bool isAsked = !block.reads.empty();
+  std::size_t next = 0;
+  for (Moved& transfer : transfers) {
+    for (Span& span : transfer.sources) {
+      if (span.at != nullptr) {
+        continue;
+      }
+      if (!isAsked) {
+        FarRead& read = block.reads.emplace_back();
+        read.data.resize(static_cast<std::size_t>(span.bytes));
+        read.missing = span.bytes;
+        if (span.bytes > 0) {
+          m_network->read(span.place, read);
+        }
+      }
+      span.at = block.reads[next++].data.data();
+    }
+  }
+  return std::all_of(block.reads.begin(), block.reads.end(),
+                     [](const FarRead& read) { return read.missing.load(std::memory_order_acquire) == 0; });
+}
+
+void PlanMachine::store(const Span& to, const std::byte* data, std::uint32_t flag) {
   const auto bytes = static_cast<std::size_t>(to.bytes);
   if (to.at == nullptr) {
-    std::vector<std::byte> message(isPacked ? 2 * bytes : bytes);
-    if (isPacked) {
+    std::vector<std::byte> message(to.isPacked ? 2 * bytes : bytes);
+    if (to.isPacked) {
       pack(message.data(), data, to.bytes, flag);
     } else {
       std::copy_n(data, bytes, message.data());
     }
-    m_network->write(to.place, std::move(message), isPacked);
-  } else if (isPacked) {
+    m_network->write(to.place, std::move(message), to.isPacked);
+  } else if (to.isPacked) {
     pack(to.at, data, to.bytes, flag);
   } else {
     std::memmove(to.at, data, bytes);
   }
 }
 
-bool PlanMachine::move(Block& block, const Operation& op) {
-  const mscclpp::OpShape& shape = mscclpp::shapeOf(op.type);
-  const std::uint32_t flag = flagOf(block);
-  // Which entries are in packets: all sources but the own operand of a reduction, all destinations but its result.
-  const bool isPair = op.type == OpType::put || op.type == OpType::putWithSignal ||
-                      op.type == OpType::putWithSignalAndFlush || op.type == OpType::get ||
-                      op.type == OpType::putPackets;
-  const bool passesOn = op.type == OpType::readPutPackets || op.type == OpType::multiStorePackets;
-  const bool isReduction = !isPair && op.sources.size() > 1;
-  std::vector<Span> packed;
-  std::vector<Span> plain;
-  for (std::size_t i = 0; i < op.sources.size(); ++i) {
-    const bool isPacked = shape.readsPackets && (!isReduction || i > 0);
-    for (const Span& span : spansOf(block, op, op.sources[i], isPacked)) {
-      (isPacked ? packed : plain).push_back(span);
-    }
-  }
-  std::vector<Span*> sources;
-  for (Span& span : plain) {
-    sources.push_back(&span);
-  }
-  if (!std::all_of(packed.begin(), packed.end(), [&](const Span& span) { return hasFlags(span, flag); }) ||
-      !fetch(block, sources)) {
+bool PlanMachine::move(Block& block) {
+  std::vector<Moved> transfers = transfersNow(block);
+  if (std::any_of(transfers.begin(), transfers.end(),
+                  [&](const Moved& transfer) { return lacksFlags(block, transfer); }) ||
+      !fetch(block, transfers)) {
     return false;
   }
-  if (isPair) {
-    for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-      const bool isPacked = op.type == OpType::putPackets;
-      store(spansOf(block, op, op.destinations[i], isPacked).front(), plain[i].at, isPacked, flag);
+  for (const Moved& transfer : transfers) {
+    const std::byte* const sum = addUp(block, transfer);
+    for (const Span& span : transfer.destinations) {
+      store(span, sum, flagOf(block));
     }
-    block.reads.clear();
-    return true;
   }
-  addUp(block, plain, packed);
   block.reads.clear();
-  for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-    const bool isPacked = shape.writesPackets && (passesOn || op.type == OpType::copyPackets || i > 0);
-    for (Span span : spansOf(block, op, op.destinations[i], isPacked)) {
-      span.bytes = static_cast<std::int64_t>(block.sum.size());
-      store(span, block.sum.data(), isPacked, flag);
-    }
-  }
   return true;
 }
 
-void PlanMachine::addUp(Block& block, const std::vector<Span>& plain, const std::vector<Span>& packed) const {
-  const std::int64_t bytes = packed.empty() ? plain.front().bytes : packed.front().bytes;
-  block.sum.resize(static_cast<std::size_t>(bytes));
-  bool isFirst = true;
-  for (const Span& span : plain) {
-    if (isFirst) {
-      std::memcpy(block.sum.data(), span.at, static_cast<std::size_t>(bytes));
+const std::byte* PlanMachine::addUp(Block& block, const Moved& transfer) const {
+  const Span& first = transfer.sources.front();
+  if (transfer.sources.size() == 1 && !first.isPacked) {
+    return first.at;
+  }
+  const auto bytes = static_cast<std::size_t>(first.bytes);
+  block.sum.resize(bytes);
+  for (const Span& span : transfer.sources) {
+    const std::byte* data = span.at;
+    if (span.isPacked) {
+      block.part.resize(bytes);
+      unpack(block.part.data(), span);
+      data = block.part.data();
+    }
+    if (&span == &first) {
+      std::copy_n(data, bytes, block.sum.data());
     } else {
-      add(block.sum.data(), span.at, bytes);
+      add(block.sum.data(), data, first.bytes);
     }
-    isFirst = false;
   }
-  std::vector<std::byte> part(static_cast<std::size_t>(packed.empty() ? 0 : bytes));
-  for (const Span& span : packed) {
-    unpack(isFirst ? block.sum.data() : part.data(), span);
-    if (!isFirst) {
-      add(block.sum.data(), part.data(), bytes);
-    }
-    isFirst = false;
-  }
+  return block.sum.data();
 }
 
 bool PlanMachine::moveByPort(Block& block, const Operation& op) {
-  const bool isPacked = op.type == OpType::readPutPackets || op.type == OpType::putPackets;
   if (!block.hasPushed) {
-    if (op.type == OpType::readPutPackets &&
-        !hasFlags(spansOf(block, op, op.sources[0], true).front(), flagOf(block))) {
+    const std::vector<Moved> transfers = transfersNow(block);
+    if (std::any_of(transfers.begin(), transfers.end(),
+                    [&](const Moved& transfer) { return lacksFlags(block, transfer); })) {
       return false;
     }
-    for (std::size_t i = 0; i < op.destinations.size(); ++i) {
-      const std::size_t from = op.type == OpType::readPutPackets ? 0 : i;
-      const Span source = spansOf(block, op, op.sources[from], isPacked).front();
-      const Span destination = spansOf(block, op, op.destinations[i], isPacked).front();
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
       End& end = endOf(block, op, i);
       const std::scoped_lock lock(end.mutex);
-      end.pushes.push_back({false, isPacked, source, destination});
+      end.pushes.push_back({false, transfers[i].sources.front(), transfers[i].destinations.front()});
       if (op.type == OpType::putWithSignal || op.type == OpType::putWithSignalAndFlush) {
         end.pushes.push_back({.isSignal = true});
       }
@@ -250,8 +187,9 @@ bool PlanMachine::moveByPort(Block& block, const Operation& op) {
   for (std::size_t i = 0; i < op.destinations.size(); ++i) {
     End& end = endOf(block, op, i);
     const std::scoped_lock lock(end.mutex);
-    const bool isFar = end.other >= 0 && m_memory[m_ends[end.other].rank].input == nullptr;
-    if (!end.pushes.empty() || (isFar && !m_network->isSent(m_ends[end.other].rank, end.lastSent))) {
+    const int other = otherOf(end);
+    const bool isFar = other >= 0 && m_memory[rankOf(other)].input == nullptr;
+    if (!end.pushes.empty() || (isFar && !m_network->isSent(rankOf(other), end.lastSent))) {
       return false;
     }
   }
@@ -260,14 +198,14 @@ bool PlanMachine::moveByPort(Block& block, const Operation& op) {
 }
 
 void PlanMachine::signalOther(const End& end) {
-  if (end.other < 0) {
+  const int other = otherOf(end);
+  if (other < 0) {
     return;
   }
-  const End& other = m_ends[end.other];
-  if (m_memory[other.rank].input == nullptr) {
-    m_network->signal(other.rank, end.other);
+  if (m_memory[rankOf(other)].input == nullptr) {
+    m_network->signal(rankOf(other), other);
   } else {
-    other.inbound->fetch_add(1, std::memory_order_release);
+    m_ends[other].inbound->fetch_add(1, std::memory_order_release);
   }
 }
 
@@ -277,13 +215,13 @@ void PlanMachine::serve(End& end, bool all) {
   while (!end.pushes.empty()) {
     const Push push = end.pushes.front();
     const auto bytes = static_cast<std::size_t>(push.source.bytes);
+    const bool isPacked = push.destination.isPacked;
     if (push.isSignal) {
       signalOther(end);
     } else if (push.destination.at == nullptr) {
       // As a network card does, this reads the source later.
-      end.lastSent =
-          m_network->write(push.destination.place, {push.source.at, push.isPacked ? 2 * bytes : bytes}, push.isPacked);
-    } else if (push.isPacked) {
+      end.lastSent = m_network->write(push.destination.place, {push.source.at, isPacked ? 2 * bytes : bytes}, isPacked);
+    } else if (isPacked) {
       copyPackets(push.source.at, push.destination.at, push.source.bytes);
     } else {
       std::memcpy(push.destination.at, push.source.at, bytes);

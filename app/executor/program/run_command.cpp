@@ -160,7 +160,8 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
     return std::nullopt;
   }
   const auto input = loadInput(request->input);
-  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks) ||
+  const bool isPlanOnGpus = input && input->executionPlan && words.backend == "cuda";
+  if (!input || !input->record.ok || isPlanOnGpus || (words.ranks > 0 && words.ranks != input->record.ranks) ||
       words.processes > input->record.ranks) {
     return std::nullopt;
   }
@@ -177,11 +178,16 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
 }
 
 /// An execution plan of MSCCL++ takes sizes that it can cut, and sums.
-Outcome fitToPlan(Input& input, const std::string& backend, BenchOptions& bench) {
-  if (backend == "cuda") {
+Outcome fitToPlan(Input& input, const RunWords& words, BenchOptions& bench) {
+  const bool isToBeLaunched = !words.launch.empty() || !words.hosts.empty();
+  const int processes = words.processes > 0 ? words.processes : isToBeLaunched ? input.record.ranks : jobProcesses();
+  if (words.backend == "cuda" && processes > 1) {
     return Error{.code = ErrorCode::badUsage,
-                 .message = "execution plans of MSCCL++ run on threads and by mpi here, not by cuda",
-                 .fix = "leave --backend out; MSCCL++ itself runs them on GPUs"};
+                 .message = "--backend cuda runs execution plans of MSCCL++ on the GPUs of one process, not of " +
+                            std::to_string(processes),
+                 .fix =
+                     "use one process, or --backend mpi, which runs them on processors; MSCCL++ itself runs them on "
+                     "GPUs of several processes"};
   }
   const mscclpp::ExecutionPlan& plan = *input.executionPlan;
   if (input.job.any().combines() && (bench.ops.size() != 1 || bench.ops.front() != ReduceOp::sum)) {
@@ -268,7 +274,7 @@ BenchEnd Run::perform() {
     input->record.boundGBps = m_words.bound;
   }
   request->bench.boundGBps = input->record.boundGBps;
-  const Outcome fits = input->executionPlan ? fitToPlan(*input, m_words.backend, request->bench) : Outcome(Done{});
+  const Outcome fits = input->executionPlan ? fitToPlan(*input, m_words, request->bench) : Outcome(Done{});
   m_output.write(input->record);
   if (!input->record.ok) {
     const auto fault = std::find_if(input->record.findings.begin(), input->record.findings.end(),
@@ -295,16 +301,13 @@ BenchEnd Run::perform() {
   if (!fits) {
     return refuse(fits.error());
   }
-  // GPUs do not run plans here.
-  const bool isOnThreads = input->executionPlan && m_words.backend == "auto" && jobProcesses() < ranks;
-  const std::string backendName = isOnThreads ? "threads" : m_words.backend;
   const BackendOptions options = {.ranks = ranks,
                                   .workers = m_words.workers,
                                   .device = m_words.device,
                                   .virtualRanks = m_words.virtualRanks,
                                   .executionPlan = input->executionPlan};
   const std::vector<KnownBackend> backends = knownBackends();
-  const auto kind = chooseBackend(backends, backendName, options);
+  const auto kind = chooseBackend(backends, m_words.backend, options);
   if (!kind) {
     return refuse(kind.error());
   }

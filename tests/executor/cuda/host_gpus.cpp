@@ -53,7 +53,7 @@ std::map<std::string, std::string> HostGpus::facts() const {
   return facts;
 }
 
-Result<DeviceRoom> HostGpus::load(int device, DataType /*type*/) {
+Result<DeviceRoom> HostGpus::load(int device, DataType /*type*/, KernelKind /*which*/) {
   if (device >= count()) {
     return Error{.code = ErrorCode::unavailable, .message = "no such device"};
   }
@@ -110,7 +110,7 @@ Outcome HostGpus::pin(std::byte* memory, std::int64_t bytes) {
     return Error{.code = ErrorCode::internal, .message = "memory is pinned twice"};
   }
   m_registered.push_back(memory);
-  HostMachine::shareMemory();
+  Sleepers::shareMemory();
   return Done{};
 }
 
@@ -168,7 +168,7 @@ Result<unsigned char*> HostGpus::take(int /*device*/, const ArenaTicket& ticket,
   if (!opened) {
     return opened.error();
   }
-  HostMachine::shareMemory();
+  Sleepers::shareMemory();
   auto* data = reinterpret_cast<unsigned char*>(opened->data());
   m_taken.emplace(data, *std::move(opened));
   return data;
@@ -208,33 +208,47 @@ void HostGpus::serve() {
   }
 }
 
-Outcome HostGpus::launch(int slot, bool /*first*/, DataType type, const std::vector<DeviceJob>& jobs,
-                         const RunView& run) {
+template <typename SharedMemory, typename Job, typename View, typename Body>
+Outcome HostGpus::start(int slot, const std::vector<Job>& jobs, const View& run, Body body) {
   if (++m_launches == m_options.failingLaunch) {
     return Error{.code = ErrorCode::internal, .message = "the launch failed, as it was told to"};
   }
-  enqueue(slot, [this, slot, type, jobs, run] {
+  enqueue(slot, [this, slot, jobs, run, body] {
     m_starts[slot] = Clock::now();
-    std::vector<std::unique_ptr<HostBlock>> blocks;
+    std::vector<std::unique_ptr<HostBlock<SharedMemory>>> blocks;
     std::vector<std::jthread> threads;
-    withElement(type, [&](auto element) {
-      using Element = decltype(element);
-      for (const DeviceJob& job : jobs) {
-        for (std::size_t view = 0; view < job.count; ++view) {
-          blocks.push_back(std::make_unique<HostBlock>(m_options.lanes));
-          HostBlock& block = *blocks.back();
-          block.shared.view = job.views[view];
-          for (unsigned lane = 0; lane < m_options.lanes; ++lane) {
-            threads.emplace_back([&run, &block, lane] {
-              HostMachine machine(block, lane, run);
-              runBlock<Element>(machine, run);
-            });
-          }
+    for (const Job& job : jobs) {
+      for (std::size_t view = 0; view < job.count; ++view) {
+        blocks.push_back(std::make_unique<HostBlock<SharedMemory>>(m_options.lanes));
+        HostBlock<SharedMemory>& block = *blocks.back();
+        block.shared.view = job.views[view];
+        for (unsigned lane = 0; lane < m_options.lanes; ++lane) {
+          threads.emplace_back([&run, &block, body, lane] { body(block, lane, run); });
         }
       }
-    });
+    }
   });
   return Done{};
+}
+
+Outcome HostGpus::launch(int slot, bool /*first*/, DataType type, const std::vector<DeviceJob>& jobs,
+                         const RunView& run) {
+  return start<Shared>(slot, jobs, run, [type](HostBlock<Shared>& block, unsigned lane, const RunView& shared) {
+    withElement(type, [&](auto element) {
+      HostMachine machine(block, lane, shared);
+      runBlock<decltype(element)>(machine, shared);
+    });
+  });
+}
+
+Outcome HostGpus::launch(int slot, bool /*first*/, DataType type, const std::vector<PlanJob>& jobs,
+                         const PlanRun& run) {
+  return start<PlanShared>(slot, jobs, run, [type](HostBlock<PlanShared>& block, unsigned lane, const PlanRun& shared) {
+    withElement(type, [&](auto element) {
+      HostPlanMachine machine(block, lane, shared);
+      runPlanBlock<decltype(element)>(machine, shared);
+    });
+  });
 }
 
 Outcome HostGpus::divide(int slot, DataType type, const std::vector<Division>& divisions, int divisor) {
@@ -257,13 +271,19 @@ Result<double> HostGpus::seconds(int from, int to) {
 }
 
 void HostGpus::wake(const Word* word) {
-  HostMachine::call(word);
+  Sleepers::call(word);
 }
 
 std::unique_ptr<Backend> hostBackend(const Plan& plan, HostOptions options) {
   const Tuning tuning = {.deadlockSeconds = options.deadlockSeconds, .maxStrands = options.strands};
   auto backend = makeSoloBackend(std::make_unique<HostGpus>(std::move(options)), plan.rankCount(), tuning);
   return backend ? *std::move(backend) : nullptr;
+}
+
+Result<std::unique_ptr<Backend>> hostPlanBackend(std::shared_ptr<const mscclpp::ExecutionPlan> plan,
+                                                 HostOptions options) {
+  const Tuning tuning = {.deadlockSeconds = options.deadlockSeconds};
+  return makeGpuPlanBackend(std::make_unique<HostGpus>(std::move(options)), std::move(plan), tuning);
 }
 
 }  // namespace coppice::executor::cuda::test

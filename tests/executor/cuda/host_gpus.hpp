@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cuda/gpu_plan_backend.hpp"
 #include "cuda/gpus.hpp"
 #include "cuda/solo_backend.hpp"
 #include "mpi/shared_segment.hpp"
@@ -39,7 +40,7 @@ public:
   [[nodiscard]] std::string name(int device) const override { return "GPU " + std::to_string(device); }
   [[nodiscard]] std::map<std::string, std::string> facts() const override;
   [[nodiscard]] Reach reach() const override { return m_options.reach; }
-  Result<DeviceRoom> load(int device, DataType type) override;
+  Result<DeviceRoom> load(int device, DataType type, KernelKind which) override;
 
   Result<std::int64_t> available(int device) override;
   Outcome reserve(int device, Arena arena, std::int64_t bytes) override;
@@ -59,6 +60,7 @@ public:
   void giveBack(int device, unsigned char* memory) override;
 
   Outcome launch(int slot, bool first, DataType type, const std::vector<DeviceJob>& jobs, const RunView& run) override;
+  Outcome launch(int slot, bool first, DataType type, const std::vector<PlanJob>& jobs, const PlanRun& run) override;
   Outcome divide(int slot, DataType type, const std::vector<Division>& divisions, int divisor) override;
   Result<bool> isDone(int slot) override;
   Result<double> seconds(int from, int to) override;
@@ -71,6 +73,9 @@ private:
   using Clock = std::chrono::steady_clock;
   void enqueue(int slot, std::function<void()> work);
   void serve();
+  /// A thread for each lane of each block. @param body gets a block, a lane and what all share
+  template <typename SharedMemory, typename Job, typename View, typename Body>
+  Outcome start(int slot, const std::vector<Job>& jobs, const View& run, Body body);
 
   HostOptions m_options;
   std::vector<std::array<SharedSegment, kArenas>> m_arenas;
@@ -91,5 +96,8 @@ private:
 
 /// The backend of one process over host threads.
 std::unique_ptr<Backend> hostBackend(const Plan& plan, HostOptions options);
+/// The same for an execution plan of MSCCL++.
+Result<std::unique_ptr<Backend>> hostPlanBackend(std::shared_ptr<const mscclpp::ExecutionPlan> plan,
+                                                 HostOptions options);
 
 }  // namespace coppice::executor::cuda::test

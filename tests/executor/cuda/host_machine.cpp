@@ -31,21 +31,18 @@ std::atomic<int>& sleepersAt(const Word* word) {
   return sleepers[reinterpret_cast<std::uintptr_t>(word) / sizeof(Word) % sleepers.size()];
 }
 
+constexpr std::uintptr_t kPage = 4096;
+
 /// Memory is shared with other processes, whose sleepers are not known here.
 std::atomic<bool> isShared = false;
 
 }  // namespace
 
-void HostMachine::shareMemory() {
+void Sleepers::shareMemory() {
   isShared.store(true);
 }
 
-void HostMachine::publish(Word* word, Word value) {
-  view(word).store(value);
-  call(word);
-}
-
-void HostMachine::call(const Word* word) {
+void Sleepers::call(const Word* word) {
   if (!isShared.load(std::memory_order_relaxed) && sleepersAt(word).load() == 0) {
     return;
   }
@@ -54,20 +51,35 @@ void HostMachine::call(const Word* word) {
   }
 }
 
-void HostMachine::idle(const Word* word, Word seen, unsigned /*spins*/) {
-  const Word* stamps = m_block.shared.view.recvStamps;
-  const bool isStamp = stamps != nullptr && word >= stamps && word < stamps + m_run.depth;
-  const timespec patience = {.tv_sec = 0, .tv_nsec = 20'000'000};  // an abort wakes nobody
+void Sleepers::sleep(const Word* word, Word seen, bool upperHalf) {
+  const timespec patience = {.tv_sec = 0, .tv_nsec = 20'000'000};
   sleepersAt(word).fetch_add(1);
-  syscall(SYS_futex, isStamp ? highHalf(word) : lowHalf(word), FUTEX_WAIT,
-          static_cast<std::uint32_t>(isStamp ? seen >> 32U : seen), &patience, nullptr, 0);
+  syscall(SYS_futex, upperHalf ? highHalf(word) : lowHalf(word), FUTEX_WAIT,
+          static_cast<std::uint32_t>(upperHalf ? seen >> 32U : seen), &patience, nullptr, 0);
   sleepersAt(word).fetch_sub(1);
+}
+
+void HostMachine::idle(const Word* word, Word seen, unsigned /*spins*/) {
+  const Word* stamps = shared().view.recvStamps;
+  Sleepers::sleep(word, seen, stamps != nullptr && word >= stamps && word < stamps + m_depth);
 }
 
 Word HostMachine::now() const {
   return static_cast<Word>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
+}
+
+Word* HostPlanMachine::wordOfPage(const void* at) {
+  static std::array<Word, 4096> words = {};
+  return &words[reinterpret_cast<std::uintptr_t>(at) / kPage % words.size()];
+}
+
+void HostPlanMachine::tellPackets(const unsigned char* at, std::int64_t bytes) {
+  for (auto page = reinterpret_cast<std::uintptr_t>(at) / kPage;
+       page <= (reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(bytes) - 1) / kPage; ++page) {
+    add(wordOfPage(reinterpret_cast<const void*>(page * kPage)), 1);
+  }
 }
 
 }  // namespace coppice::executor::cuda::test

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For a machine with an NVIDIA GPU: builds the CUDA backend and tries everything that cannot be tried without one.
 #   tests/executor/cuda/on_gpu.sh [BUILD_DIR]
-# All collectives with 8 and 16 virtual ranks, in place and out of place; every data type with every reduction; the
-# test program of the plug-in; several processes on one GPU (memory mapped through CUDA IPC, through host memory that they
+# All collectives with 8 and 16 virtual ranks, in place and out of place; every data type with every reduction; execution
+# plans of MSCCL++ in Simple and LL, and by NVSwitches; the test program of the plug-in; several processes on one GPU (memory mapped through CUDA IPC, through host memory that they
 # share, through MPI) and, where there are more GPUs, one process for each; compute-sanitizer's memcheck, racecheck and
 # synccheck at small sizes; allgather of 256 MB against the device's own copies, measured in the same process. Ends with
 # a summary; exit 0 if nothing failed.
@@ -45,6 +45,12 @@ schedule() {
 run() {
   "$build/bin/coppice-exec" run "$@" --backend cuda --virtual
 }
+# plan NAME SCHEDULE [OPTIONS...]: an execution plan of MSCCL++.
+plan() {
+  local file=$work/$1.plan.json schedule=$2
+  shift 2
+  "$build/bin/coppice-cli" export "$schedule" "$@" -o "$file" >/dev/null && echo "$file"
+}
 # team PATH FILE OPTIONS...: several processes; fails unless the run says that messages went that way. PATH: mapped,
 # shared, network.
 # shellcheck disable=SC2317 # called through attempt
@@ -80,7 +86,7 @@ fi
 mkdir -p "$work"
 if ! cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >"$work/configure.log" 2>&1 ||
   ! cmake --build "$build" --parallel "${COPPICE_JOBS:-4}" --target coppice-cli coppice-exec coppice-exec-cuda \
-    tst_executor_cuda tst_executor_cuda_presets tst_executor_gpu >"$work/build.log" 2>&1; then
+    tst_executor_cuda tst_executor_cuda_plans tst_executor_cuda_presets tst_executor_gpu >"$work/build.log" 2>&1; then
   echo "on_gpu: the build failed; see $work/configure.log and $work/build.log" >&2
   exit 1
 fi
@@ -91,6 +97,7 @@ fi
 
 attempt "interpreter on host threads" "$build/tests/executor/cuda/tst_executor_cuda"
 attempt "presets on host threads" "$build/tests/executor/cuda/tst_executor_cuda_presets"
+attempt "execution plans on host threads" "$build/tests/executor/cuda/tst_executor_cuda_plans"
 attempt "plug-in on the GPU" "$build/tests/executor/cuda/tst_executor_gpu"
 
 for collective in allgather reduce_scatter allreduce broadcast reduce; do
@@ -105,7 +112,24 @@ for collective in allgather reduce_scatter allreduce broadcast reduce; do
     attempt "$collective, $ranks virtual ranks, 1 KB to 256 MB" run "$file" -b 1K -e 256M -f 4 -n 5 -w 1
   done
   attempt "$collective, every type and reduction" run "$eight" -b 1000 -e 1000000 -f 10 -n 0 --type all --op all
+  for protocol in Simple LL; do
+    for file in "$eight" "$sixteen"; do
+      ranks=$([[ $file == "$eight" ]] && echo 8 || echo 16)
+      last=$([[ $protocol == LL ]] && echo 1M || echo 256M)
+      if made=$(plan "$collective-$ranks-$protocol" "$file" --target mscclpp --protocol "$protocol"); then
+        attempt "$collective, $ranks virtual ranks, execution plan in $protocol" run "$made" -b 1K -e "$last" -f 8 -n 5 -w 1
+      else
+        note "$collective, $ranks virtual ranks, execution plan in $protocol" "FAILED: no plan"
+      fi
+    done
+  done
 done
+if file=$(schedule nvls-8 dgx-h100,boxes=1,nvls=true allreduce) &&
+  made=$(plan nvls-8 "$file" --target mscclpp-nvls); then
+  attempt "allreduce, execution plan by NVSwitches" run "$made" -b 1K -e 64M -f 8 -n 5 -w 1
+else
+  note "allreduce, execution plan by NVSwitches" "FAILED: no plan"
+fi
 
 # Several processes. On one GPU they take turns, so sizes are small: correctness, not bandwidth.
 plugin=$build/bin/libcoppice-exec-cuda-mpi.so
@@ -150,6 +174,11 @@ if command -v compute-sanitizer >/dev/null; then
       attempt "$tool, $collective" compute-sanitizer --tool "$tool" --error-exitcode 99 \
         "$build/bin/coppice-exec" run "$work/$collective-8.forest.json" --backend cuda --virtual \
         -b 1000 -e 100000 -f 10 -n 0 --stall 120
+      for protocol in Simple LL; do
+        attempt "$tool, $collective, execution plan in $protocol" compute-sanitizer --tool "$tool" --error-exitcode 99 \
+          "$build/bin/coppice-exec" run "$work/$collective-8-$protocol.plan.json" --backend cuda --virtual \
+          -b 4K -e 64K -f 4 -n 0 --stall 120
+      done
     done
   done
 else

@@ -3,7 +3,7 @@
 
 #include <QtTest>
 
-#include "executor/cuda/cases.hpp"
+#include "executor/cuda/plan_cases.hpp"
 #include "support/sample_programs.hpp"
 
 using namespace coppice;
@@ -45,9 +45,14 @@ private slots:
   void tooMuchMemory();
   void needsVirtual();
   void traces();
+  void plans_data();
+  void plans();
+  void plansBySwitches();
+  void planDeadlock();
 
 private:
-  std::unique_ptr<Backend> open(int ranks);
+  /// @param plan null = a program
+  std::unique_ptr<Backend> open(int ranks, const SharedPlan& plan = {});
   /// The reason to skip, or empty.
   [[nodiscard]] QString lacking() const {
     return m_note.available ? QString() : "skipped: needs a GPU (" + QString::fromStdString(m_note.reason) + ")";
@@ -75,8 +80,8 @@ void TestExecutorGpu::initTestCase() {
   m_note = m_kind->probe();
 }
 
-std::unique_ptr<Backend> TestExecutorGpu::open(int ranks) {
-  auto backend = m_kind->create({.ranks = ranks, .virtualRanks = true});
+std::unique_ptr<Backend> TestExecutorGpu::open(int ranks, const SharedPlan& plan) {
+  auto backend = m_kind->create({.ranks = ranks, .virtualRanks = true, .executionPlan = plan});
   if (!backend) {
     qWarning("%s", describe(backend.error()).c_str());
     return nullptr;
@@ -320,6 +325,72 @@ void TestExecutorGpu::traces() {
       QVERIFY(event.start_ns >= 0 && event.start_ns <= event.end_ns);
     }
   }
+}
+
+void TestExecutorGpu::plans_data() {
+  collectives_data();
+}
+
+/// Execution plans of MSCCL++: signals in place, packets out of place.
+void TestExecutorGpu::plans() {
+  NEEDS_GPU();
+  QFETCH(QString, preset);
+  QFETCH(QString, boxes);
+  QFETCH(Collective, collective);
+  for (const program::Protocol protocol : {program::Protocol::simple, program::Protocol::ll}) {
+    int root = -1;
+    const auto plan = executionPlanOf({preset.toStdString(),
+                                       {{"boxes", boxes.toStdString()}},
+                                       collective,
+                                       protocol,
+                                       protocol == program::Protocol::simple},
+                                      root);
+    QVERIFY2(plan, plan ? "" : describe(plan.error()).c_str());
+    const auto backend = open(static_cast<int>((*plan)->gpus.size()), *plan);
+    QVERIFY(backend);
+    for (const std::int64_t units : {1, 37, 4096}) {
+      for (const DataType type : {DataType::float32, DataType::int8, DataType::bfloat16}) {
+        const QString fault = runPlan(*backend, **plan, root, units, type);
+        QVERIFY2(fault.isEmpty(), qPrintable(QString("%1 units: ").arg(units) + fault));
+      }
+    }
+  }
+}
+
+void TestExecutorGpu::plansBySwitches() {
+  NEEDS_GPU();
+  for (const char* boxes : {"1", "2"}) {
+    const auto plan = switchPlan(boxes, 2, true);
+    QVERIFY2(plan, plan ? "" : describe(plan.error()).c_str());
+    const auto backend = open(static_cast<int>((*plan)->gpus.size()), *plan);
+    QVERIFY(backend);
+    for (const std::int64_t units : {1, 512}) {
+      const QString fault = runPlan(*backend, **plan, -1, units);
+      QVERIFY2(fault.isEmpty(), qPrintable(fault));
+    }
+  }
+}
+
+/// A signal that nobody sends: named, and the context stays usable.
+void TestExecutorGpu::planDeadlock() {
+  NEEDS_GPU();
+  int root = -1;
+  const SharedPlan good =
+      executionPlanOf({"complete", {{"gpus", "2"}}, Collective::allgather, program::Protocol::simple, true}, root)
+          .value();
+  mscclpp::ExecutionPlan hanging = *good;
+  for (mscclpp::Gpu& gpu : hanging.gpus) {
+    gpu.blocks[0].ops.push_back(
+        {.type = mscclpp::OpType::wait, .channelType = mscclpp::ChannelType::memory, .channels = {0}});
+  }
+  const auto plan = std::make_shared<const mscclpp::ExecutionPlan>(hanging);
+  const auto backend = open(2, plan);
+  QVERIFY(backend);
+  QVERIFY(runPlan(*backend, *plan, root, 1).contains("waits for a signal from rank"));
+  const auto second = open(2, good);
+  QVERIFY(second);
+  const QString fault = runPlan(*second, *good, root, 1);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
 }
 
 QTEST_GUILESS_MAIN(TestExecutorGpu)

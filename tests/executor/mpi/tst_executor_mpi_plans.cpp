@@ -141,6 +141,7 @@ private slots:
   void namesTheRankThatDied();
   void needsTheProcesses();
   void tellsThatSizesAreRounded();
+  void gpusOfOneProcess();
 
 private:
   QString write(const mscclpp::ExecutionPlan& plan) {
@@ -239,6 +240,20 @@ void ExecutorMpiPlansTest::tellsThatSizesAreRounded() {
   const auto* result = run.last<program::ResultRecord>();
   QVERIFY(result != nullptr);
   QCOMPARE(result->size, std::int64_t{1024});
+}
+
+/// Refused before anything is started, with or without GPUs.
+void ExecutorMpiPlansTest::gpusOfOneProcess() {
+  for (const QStringList& words : {QStringList{"--processes", "2"}, QStringList{"--launch", "mpirun"}}) {
+    executor::test::ExecRun run(COPPICE_EXEC, QStringList{write(pulling()), "--backend", "cuda"} + words,
+                                executor::test::mpiEnvironment());
+    QCOMPARE(run.finish(), 1);
+    const auto* error = run.last<program::ErrorRecord>();
+    QVERIFY(error != nullptr);
+    QVERIFY2(error->error.message.find("on the GPUs of one process") != std::string::npos,
+             error->error.message.c_str());
+    QVERIFY(error->error.fix.find("--backend mpi") != std::string::npos);
+  }
 }
 
 QTEST_GUILESS_MAIN(ExecutorMpiPlansTest)
