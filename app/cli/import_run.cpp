@@ -124,9 +124,12 @@ void describeCommunicator(const nccl::Communicator& communicator, Report& report
     hosts += (i == 0 ? "" : ", ") + oneLine(communicator.hosts[i]);
   }
   report.text += "communicator" + (communicator.id.empty() ? "" : " " + oneLine(communicator.id)) + ": " +
-                 counted(communicator.ranks, "rank") + " on " +
-                 counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts +
-                 (communicator.hosts.size() > kListedRings ? ", ..." : "") + ")\n";
+                 counted(communicator.ranks, "rank");
+  if (!communicator.hosts.empty()) {
+    report.text += " on " + counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts +
+                   (communicator.hosts.size() > kListedRings ? ", ..." : "") + ")";
+  }
+  report.text += "\n";
   if (!communicator.rings.empty()) {
     report.text += "  rings       " + std::to_string(communicator.rings.size()) + "\n" + ringsText(communicator.rings);
   }

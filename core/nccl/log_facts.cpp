@@ -129,14 +129,15 @@ std::string_view wordAfter(std::string_view text, std::string_view key) {
 }
 
 std::optional<RankLine> readRankLine(std::string_view text) {
-  const std::size_t init = text.find("Init ");
+  RankLine line;
+  line.isLayout = text.starts_with("comm 0x") && text.find(" localRanks ") != std::string_view::npos;
+  const std::size_t init = line.isLayout ? text.size() : text.find("Init ");
   const std::size_t comm = text.find("comm 0x");
   if (init == std::string_view::npos || comm == std::string_view::npos || comm > init) {
     return std::nullopt;
   }
-  RankLine line;
   line.isComplete = text.substr(init).starts_with("Init COMPLETE");
-  if (!line.isComplete && !text.substr(init).starts_with("Init START")) {
+  if (!line.isLayout && !line.isComplete && !text.substr(init).starts_with("Init START")) {
     return std::nullopt;
   }
   const std::string_view body = text.substr(comm, init - comm);

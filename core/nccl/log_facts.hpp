@@ -26,7 +26,10 @@ struct RankLine {
   std::string_view color = {};
   std::string_view splitCount = {};
   bool isComplete = false;
+  bool isLayout = false;  ///< a line between the start and the end, where the start may be lost
 };
+/// "... comm 0x55d0 rank 0 nranks 8 cudaDev 0 ... - Init START", and since 2.20
+/// "comm 0x55d0 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0".
 [[nodiscard]] std::optional<RankLine> readRankLine(std::string_view text);
 
 /// "Channel 00/08 :    0   1   2 ..."

@@ -238,9 +238,7 @@ private:
                            .process = process.id,
                            .device = instance.line.nvmlDevice,
                            .busId = std::string(instance.line.busId)};
-      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
-        made.hosts.emplace_back(process.host);
-      }
+      addHost(made, process);
       facts.push_back(&instance.facts);
     }
     joinFacts(made, facts);
@@ -249,6 +247,13 @@ private:
                              ": give the logs of all processes (NCCL_DEBUG_FILE=log.%h.%p writes one for each)");
     }
     return made;
+  }
+
+  /// A shortened log has no names.
+  static void addHost(Communicator& made, const Process& process) {
+    if (!process.host.empty() && std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
+      made.hosts.emplace_back(process.host);
+    }
   }
 
   /// A log without a line that names a communicator.
@@ -262,9 +267,7 @@ private:
     made.ranks = largest + 1;
     made.places.resize(static_cast<std::size_t>(made.ranks));
     for (const Process& process : m_processes) {
-      if (std::find(made.hosts.begin(), made.hosts.end(), process.host) == made.hosts.end()) {
-        made.hosts.emplace_back(process.host);
-      }
+      addHost(made, process);
     }
     joinFacts(made, {&m_loose});
     made.missing.emplace_back("which rank runs where: add INIT to NCCL_DEBUG_SUBSYS");

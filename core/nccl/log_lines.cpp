@@ -135,6 +135,7 @@ void LogLines::read(std::string_view text) {
   if (text.find('\x1b') != std::string_view::npos) {
     text = m_cleaned.emplace_back(withoutColours(text));
   }
+  m_isShortened = true;
   findTags(text);
   findHosts(text);
   for (std::size_t at = 0; at < text.size();) {
@@ -166,6 +167,7 @@ void LogLines::findTags(std::string_view text) {
     if (!prefixAt(line, mark, 0, prefix)) {
       return;
     }
+    m_isShortened = false;
     ++lines;
     if (prefix.begin > 0 && prefix.begin <= kMaxLength && counts.size() < kMaxShapes) {
       ++counts[shapeOf(line.substr(0, prefix.begin))];
@@ -298,9 +300,61 @@ bool LogLines::prefixAt(std::string_view line, std::size_t mark, std::size_t fro
   return true;
 }
 
+/// "host:pid [dev] NCCL INFO ", "[pid:tid][dev] NCCL INFO ", "[dev] NCCL INFO ", "NCCL INFO ".
+bool LogLines::shortPrefixIn(std::string_view line, Prefix& prefix) {
+  constexpr std::string_view kWord = "NCCL ";
+  const std::size_t mark = line.find(kWord);
+  if (mark == std::string_view::npos || (mark > 0 && line[mark - 1] != ' ')) {
+    return false;
+  }
+  const std::string_view level = line.substr(mark + kWord.size());
+  prefix.isWarning = level.starts_with("WARN ");
+  if (!prefix.isWarning && !level.starts_with("INFO ") && !level.starts_with("TRACE ")) {
+    return false;
+  }
+  prefix.end = mark + kWord.size() + level.find(' ') + 1;
+  std::string_view before = withoutEnd(line.substr(0, mark));
+  // Takes "[...]" off the end.
+  const auto brackets = [&] {
+    const std::size_t open = before.rfind('[');
+    if (!before.ends_with(']') || open == std::string_view::npos) {
+      return std::string_view();
+    }
+    const std::string_view inside = before.substr(open + 1, before.size() - open - 2);
+    before = withoutEnd(before.substr(0, open));
+    return inside;
+  };
+  std::string_view who = brackets();
+  if (!who.empty() && std::all_of(who.begin(), who.end(), isDigit)) {
+    std::from_chars(who.data(), who.data() + who.size(), prefix.source.device);
+    prefix.source.process = who;
+    who = brackets();
+  }
+  if (who.empty()) {
+    who = before.substr(before.rfind(' ') + 1);
+  }
+  const std::size_t colon = who.rfind(':');
+  const std::string_view number = colon == std::string_view::npos ? std::string_view() : who.substr(colon + 1);
+  if (number.empty() || !std::all_of(number.begin(), number.end(), isDigit)) {
+    return true;
+  }
+  const std::string_view first = who.substr(0, colon);
+  prefix.source.thread = number;
+  if (!first.empty() && std::all_of(first.begin(), first.end(), isDigit)) {
+    prefix.source.process = first;
+  } else {
+    prefix.source.process = number;
+    prefix.source.host = first;
+  }
+  return true;
+}
+
 void LogLines::readLine(std::string_view line) {
   std::vector<Prefix> prefixes;
   std::size_t from = 0;
+  if (Prefix prefix; m_isShortened && shortPrefixIn(line, prefix)) {
+    prefixes.push_back(prefix);
+  }
   for (std::size_t at = line.find(kMark); at != std::string_view::npos; at = line.find(kMark, at + 1)) {
     Prefix prefix;
     if (prefixAt(line, at, from, prefix)) {

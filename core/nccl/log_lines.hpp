@@ -30,7 +30,8 @@ struct LogMessage {
 
 /// Splits a log into messages: at the ends of lines, and wherever a prefix "host:pid:tid [dev] NCCL INFO " begins. What
 /// launchers and log collectors put before lines ("[1,3]<stdout>:", "3: ", time stamps, names of pods) is learned from
-/// the lines that have it, and colours are left out.
+/// the lines that have it, and colours are left out. In a text without any such prefix, as people shorten what they
+/// paste, a message begins at "NCCL INFO ", and what is left before it says who printed it.
 class LogLines {
 public:
   /// Gets messages and lines without a prefix, in order. Views stay valid while the splitter and the text live.
@@ -62,7 +63,7 @@ private:
   [[nodiscard]] std::string_view withoutLeadingTag(std::string_view line) const;
   void readLine(std::string_view line);
   [[nodiscard]] bool prefixAt(std::string_view line, std::size_t mark, std::size_t from, Prefix& prefix) const;
-  void give(const LogMessage& message);
+  [[nodiscard]] static bool shortPrefixIn(std::string_view line, Prefix& prefix);
   void flush(const LogSource& source);
   void flushOlder(int age);
 
@@ -70,6 +71,7 @@ private:
   TakePlain m_plain;
   std::unordered_set<std::string_view> m_hosts;  ///< that begin a line
   std::size_t m_longestHost = 0;
+  bool m_isShortened = false;  ///< no line of the text has a whole prefix
   std::vector<std::string> m_tags;    ///< shapes of what stands before prefixes
   std::deque<std::string> m_cleaned;  ///< texts without colours
   std::deque<Open> m_open;            ///< cut by others, the oldest first

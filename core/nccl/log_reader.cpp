@@ -29,6 +29,8 @@ public:
   Result<Run> run(const std::vector<LogText>& logs) {
     LogLines lines([this](const LogMessage& message) { take(message); },
                    [this](std::string_view line) { takePlain(line); });
+    m_hasInit = std::any_of(logs.begin(), logs.end(),
+                            [](const LogText& log) { return log.text.find(" - Init ") != std::string_view::npos; });
     for (const LogText& log : logs) {
       lines.read(log.text);
     }
@@ -395,6 +397,10 @@ private:
     };
     if (const int known = instanceOf(process, line.comm); known >= 0 && isSame(m_instances[known].line)) {
       Instance& instance = m_instances[known];
+      if (line.isLayout) {
+        thread.instance = known;
+        return;
+      }
       // The end of what began; or a line that was copied twice.
       if (!instance.isComplete || (line.isComplete && (instance.hasStart || thread.pending.isEmpty()))) {
         instance.isComplete = instance.isComplete || line.isComplete;
@@ -402,6 +408,9 @@ private:
         thread.instance = known;
         return;
       }
+    }
+    if (line.isLayout && m_hasInit) {
+      return;  // the line that ends the communicator says more
     }
     const int index = static_cast<int>(m_instances.size());
     m_instances.push_back(
@@ -453,6 +462,7 @@ private:
 
   Run m_run;
   bool m_hasMessage = false;
+  bool m_hasInit = false;  ///< some communicator has a line that begins or ends it
   std::size_t m_factCount = 0;
   LogSource m_source;  ///< of the message that is read
   std::string m_codedVersion;
@@ -468,12 +478,12 @@ private:
 }  // namespace
 
 bool isLog(std::string_view text) {
-  for (const std::string_view mark : {" NCCL INFO ", " NCCL WARN ", "NCCL version ", "RCCL version "}) {
+  for (const std::string_view mark : {" NCCL INFO ", " NCCL WARN ", "\nNCCL INFO ", "NCCL version ", "RCCL version "}) {
     if (text.find(mark) != std::string_view::npos) {
       return true;
     }
   }
-  return false;
+  return text.starts_with("NCCL INFO ");
 }
 
 Result<Run> readLogs(const std::vector<LogText>& logs) {

@@ -105,6 +105,11 @@ std::vector<std::string> linesOf(const Truth& truth, int rank, const std::string
       }
     }
   }
+  if (source != "hops") {
+    lines.insert(lines.begin() + 1, "comm 0x55d" + number(rank) + "0 rank " + number(rank) + " nRanks " +
+                                        number(kRanks) + " nNodes 1 localRanks " + number(kRanks) + " localRank " +
+                                        number(rank) + " MNNVL 0");
+  }
   lines.push_back(trees);
   lines.insert(lines.end(), edges.begin(), edges.end());
   lines.emplace_back("Connected all rings, use ring PXN 0 GDR 1");
@@ -197,6 +202,9 @@ class TestNcclRuns : public QObject {
 private slots:
   void tags_data();
   void tags();
+  void shortenedPrefixes_data();
+  void shortenedPrefixes();
+  void withoutPrefixes();
   void copiedAndLostLines();
   void splitsOfOneColour();
   void openRings();
@@ -268,6 +276,65 @@ void TestNcclRuns::tags() {
     QCOMPARE(ringsOf(run.communicators.front()), truth.rings);
     QCOMPARE(treesOf(run.communicators.front()), truth.trees);
   }
+}
+
+void TestNcclRuns::shortenedPrefixes_data() {
+  QTest::addColumn<QString>("style");
+  for (const char* style : {"host:process [device]", "[process:thread][device]", "[time][process:thread][device]",
+                            "[device]", "time [device]"}) {
+    QTest::newRow(style) << QString(style);
+  }
+}
+
+/// People take hosts or threads out of what they paste.
+void TestNcclRuns::shortenedPrefixes() {
+  QFETCH(QString, style);
+  std::mt19937 random(13);
+  const auto prefix = [&](int rank) {
+    const std::string device = "[" + number(rank) + "] NCCL INFO ";
+    const std::string process = number(100 + rank);
+    if (style == "host:process [device]") {
+      return "box:" + process + " " + device;
+    }
+    if (style.endsWith("[device]") && style.contains("process")) {
+      return std::string(style.startsWith("[time]") ? "[2031-10-09 14:25:46.7]" : "") + "[" + process + ":" +
+             number(200 + rank) + "]" + device;
+    }
+    return std::string(style.startsWith("time") ? "14:25:46 " : "") + device;
+  };
+  for (int round = 0; round < 10; ++round) {
+    const Truth truth = randomTruth(random);
+    std::vector<std::vector<std::string>> lines;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      lines.push_back(linesOf(truth, rank, round % 2 == 0 ? "lines" : "edges"));
+    }
+    std::string text;
+    for (std::size_t at = 0; at < lines.front().size(); ++at) {
+      for (int rank = 0; rank < kRanks; ++rank) {
+        text += at < lines[rank].size() ? prefix(rank) + lines[rank][at] + "\n" : std::string();
+      }
+    }
+    QVERIFY(isLog(text));
+    const Run run = must(readLogs({{text, "x"}}));
+    QCOMPARE(run.communicators.size(), std::size_t{1});
+    QCOMPARE(ringsOf(run.communicators.front()), truth.rings);
+    QCOMPARE(treesOf(run.communicators.front()), truth.trees);
+  }
+}
+
+/// One rank's lines as pages quote them.
+void TestNcclRuns::withoutPrefixes() {
+  const std::string text =
+      "NCCL INFO comm 0x7f00 rank 0 nRanks 4 nNodes 1 localRanks 4 localRank 0 MNNVL 0\n"
+      "NCCL INFO Channel 00/02 :    0   3   2   1\n"
+      "NCCL INFO Channel 01/02 :    0   1   2   3\n"
+      "NCCL INFO Trees [0] 1/-1/-1->0->-1\n";
+  QVERIFY(isLog(text));
+  const Run run = must(readLogs({{text, "x"}}));
+  QCOMPARE(run.communicators.size(), std::size_t{1});
+  QCOMPARE(run.communicators.front().ranks, 4);
+  QCOMPARE(run.communicators.front().hosts, std::vector<std::string>{});
+  QCOMPARE(ringsOf(run.communicators.front()), (std::vector<std::vector<int>>{{0, 3, 2, 1}, {0, 1, 2, 3}}));
 }
 
 /// Lines that are copied change nothing; of lines that are lost no wrong ring and no wrong tree comes.
