@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <pugixml.hpp>
-
 #include "base/failure.hpp"
 #include "base/rational.hpp"
 #include "base/text.hpp"
-#include "io/text_place.hpp"
+#include "io/xml_text.hpp"
 
 namespace coppice::io {
 namespace {
@@ -60,7 +58,9 @@ std::vector<pugi::xml_node> systemDevices(pugi::xml_node device) {
 class HwlocReader {
 public:
   HwlocReader(std::string_view text, const std::string& fileName, const NvidiaSmiOptions& options)
-      : m_text(text), m_fileName(fileName), m_places(text, fileName), m_options(options) {}
+      : m_fileName(fileName),
+        m_xml(text, fileName, {kMaxBytes, "give the XML of hwloc: lstopo machine.xml", "write it again: lstopo machine.xml"}),
+        m_options(options) {}
 
   Result<ImportResult> run() {
     const pugi::xml_node topology = parse();
@@ -68,7 +68,7 @@ public:
       walk(object, -1, 0);
     }
     if (m_gpus.empty()) {
-      refuse(topology, "the file has no GPU",
+      m_xml.refuse(topology, "the file has no GPU",
              "run lstopo where the GPUs are, with I/O devices: lstopo --whole-io x.xml");
     }
     order();
@@ -84,32 +84,14 @@ public:
   }
 
 private:
-  [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
-                           ErrorCode code = ErrorCode::badInput) const {
-    const std::ptrdiff_t offset = node.offset_debug();
-    throw Failure{
-        {code, std::move(message), std::move(fix), m_places.at(offset > 0 ? static_cast<std::size_t>(offset) - 1 : 0)}};
-  }
-
   void tell(Severity severity, std::string text, std::string fix = {}) {
     m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix)});
   }
 
   pugi::xml_node parse() {
-    if (const auto byte = firstIllFormedByte(m_text)) {
-      throw Failure{{ErrorCode::badInput, "the file is not UTF-8 here", "convert it to UTF-8", m_places.at(*byte)}};
-    }
-    const pugi::xml_parse_result parsed =
-        m_document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) {
-      throw Failure{{ErrorCode::badInput, std::string("not well-formed XML: ") + parsed.description(),
-                     "write it again: lstopo machine.xml",
-                     m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))}};
-    }
-    const pugi::xml_node topology = m_document.child("topology");
-    if (!topology) {
-      throw Failure{
-          {ErrorCode::badInput, "there is no <topology>", "give the XML of hwloc: lstopo machine.xml", m_places.at(0)}};
+    const pugi::xml_node topology = m_xml.parse();
+    if (std::string_view(topology.name()) != "topology") {
+      m_xml.refuseAt(0, "there is no <topology>", "give the XML of hwloc: lstopo machine.xml");
     }
     return topology;
   }
@@ -137,7 +119,7 @@ private:
 
   int addNode(pugi::xml_node object, BoxRole role, std::string id, int parent, const Bandwidth& uplink) {
     if (m_box.nodes.size() >= kMaxDevices) {
-      refuse(object, "too many devices", "give the file of one machine", ErrorCode::limit);
+      m_xml.refuse(object, "too many devices", "give the file of one machine", ErrorCode::limit);
     }
     std::string unique = id;
     for (int i = 2; !m_ids.insert(unique).second; ++i) {
@@ -150,7 +132,7 @@ private:
   /// @param parent node that PCI devices below hang on; -1 = none yet, so that the nearest package becomes it
   void walk(pugi::xml_node object, int parent, int depth) {
     if (depth > kMaxDepth) {
-      refuse(object, "objects are nested more than " + std::to_string(kMaxDepth) + " deep",
+      m_xml.refuse(object, "objects are nested more than " + std::to_string(kMaxDepth) + " deep",
              "give the file as hwloc wrote it", ErrorCode::limit);
     }
     int below = parent;
@@ -225,7 +207,7 @@ private:
     }
     if (isGpu) {
       if (m_gpus.size() >= kMaxGpus) {
-        refuse(object, "more than " + std::to_string(kMaxGpus) + " GPUs", "give the file of one machine",
+        m_xml.refuse(object, "more than " + std::to_string(kMaxGpus) + " GPUs", "give the file of one machine",
                ErrorCode::limit);
       }
       node = addNode(object, BoxRole::gpu, "gpu at " + busId, parent, speedOf(object));
@@ -317,7 +299,7 @@ private:
     const std::vector<std::string> values = wordsIn(distances, "u64values");
     const std::size_t n = indexes.size();
     if (n == 0 || values.size() != n * n) {
-      refuse(distances,
+      m_xml.refuse(distances,
              "the matrix " + std::string(name) + " has " + std::to_string(values.size()) + " values for " +
                  std::to_string(n) + " objects",
              "give the file as hwloc wrote it");
@@ -331,7 +313,7 @@ private:
         }
         const auto megabytes = Rational::parse(values[i * n + j]);
         if (!megabytes || *megabytes < Rational(0)) {
-          refuse(distances, inQuotes(values[i * n + j]) + " is not a bandwidth in MB/s",
+          m_xml.refuse(distances, inQuotes(values[i * n + j]) + " is not a bandwidth in MB/s",
                  "give the file as hwloc wrote it");
         }
         if (megabytes->isPositive()) {
@@ -412,11 +394,9 @@ private:
     }
   }
 
-  std::string_view m_text;
   const std::string& m_fileName;
-  TextPlaces m_places;
+  XmlText m_xml;
   const NvidiaSmiOptions& m_options;
-  pugi::xml_document m_document;
   Box m_box;
   std::vector<std::pair<int, std::string>> m_gpus;  // node, model
   std::map<std::ptrdiff_t, int> m_packages;         // by where they are in the file
@@ -432,10 +412,6 @@ private:
 }  // namespace
 
 Result<ImportResult> readHwloc(std::string_view text, const std::string& fileName, const NvidiaSmiOptions& options) {
-  if (text.size() > kMaxBytes) {
-    return Error{ErrorCode::limit, "the file is larger than 64 MiB", "give the file of one machine",
-                 Place{fileName, 0, 0, {}}};
-  }
   return guarded([&] { return HwlocReader(text, fileName, options).run(); },
                  {.overflowFix = "use smaller numbers",
                   .memory = "the file does not fit into memory",

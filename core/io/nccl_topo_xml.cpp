@@ -2,21 +2,18 @@
 #include "io/nccl_topo_xml.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <map>
-#include <new>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include <pugixml.hpp>
-
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "io/text_place.hpp"
+#include "io/nccl_topo_facts.hpp"
+#include "io/xml_text.hpp"
 
 namespace coppice::io {
 namespace {
@@ -28,144 +25,12 @@ constexpr int kMaxAttributes = 64;
 constexpr std::size_t kMaxGpus = 1024;
 constexpr std::size_t kMaxCpus = 64;
 
-enum class DeviceClass { bridge, gpu, nic, nvSwitch, cpu };
-
-/// PCI class codes match by prefix; anything unknown is taken for a bridge, as NCCL does.
-DeviceClass deviceClass(std::string_view text) {
-  if (text.starts_with("0x068001")) {
-    return DeviceClass::cpu;  // IBM's bridge stands for the CPU
-  }
-  if (text.starts_with("0x068000")) {
-    return DeviceClass::nvSwitch;
-  }
-  if (text.starts_with("0x03") || text.starts_with("0x12")) {
-    return DeviceClass::gpu;
-  }
-  return text.starts_with("0x02") ? DeviceClass::nic : DeviceClass::bridge;
-}
-
-struct SmRate {
-  std::int64_t fromSm;
-  Bandwidth nccl;
-  Bandwidth nominal;
-};
-
-Bandwidth nvlinkRate(std::int64_t sm, LinkRates rates) {
-  const SmRate table[] = {{100, Bandwidth(401, 10), Bandwidth(50)}, {90, Bandwidth(206, 10), Bandwidth(25)},
-                          {87, Bandwidth(20), Bandwidth(25)},       {86, Bandwidth(12), Bandwidth(225, 16)},
-                          {80, Bandwidth(20), Bandwidth(25)},       {70, Bandwidth(20), Bandwidth(25)},
-                          {60, Bandwidth(18), Bandwidth(20)}};
-  for (const SmRate& row : table) {
-    if (sm >= row.fromSm) {
-      return rates == LinkRates::nccl ? row.nccl : row.nominal;
-    }
-  }
-  return Bandwidth(rates == LinkRates::nccl ? 20 : 25);
-}
-
-/// "gfx942", "gfx90a:sramecc+:xnack-", or the old number alone ("910" was gfx90a).
-Bandwidth xgmiRate(std::string_view architecture, LinkRates rates) {
-  if (architecture.starts_with("gfx")) {
-    architecture.remove_prefix(3);
-  }
-  if (architecture.starts_with("94") || architecture.starts_with("95")) {
-    return Bandwidth(rates == LinkRates::nccl ? 48 : 64);
-  }
-  if (architecture.starts_with("90a") || architecture == "910") {
-    return Bandwidth(rates == LinkRates::nccl ? 36 : 50);
-  }
-  return Bandwidth(rates == LinkRates::nccl ? 24 : 25);
-}
-
-/// GB/s of one lane, or nullopt for a speed that the table does not have.
-std::optional<Bandwidth> laneRate(std::string_view speed, LinkRates rates) {
-  struct Generation {
-    std::string_view transfers;
-    std::int64_t times;  // of the first generation
-  };
-  constexpr Generation kGenerations[] = {{"2.5", 1},  {"5", 2},   {"5.0", 2},   {"8", 4},   {"8.0", 4},  {"16", 8},
-                                         {"16.0", 8}, {"32", 16}, {"32.0", 16}, {"64", 32}, {"64.0", 32}};
-  const std::string_view number = speed.substr(0, speed.find(' '));
-  if (speed.substr(number.size()).starts_with(" GT/s")) {
-    for (const Generation& generation : kGenerations) {
-      if (generation.transfers == number) {
-        return (rates == LinkRates::nccl ? Bandwidth(3, 16) : Bandwidth(1, 4)) * Rational(generation.times);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// One spelling of a PCI bus id: "domain:bus:device.function" in lower case without leading zeros. NCCL compares bus
-/// ids as numbers, and people write them with upper case, with eight digits of domain or without any. What is no bus id
-/// stays as it is.
-std::string canonicalBusId(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && text.back() == ' ') {
-    text.remove_suffix(1);
-  }
-  std::vector<std::string> fields(1);
-  std::size_t colons = 0;
-  bool hasFunction = false;
-  for (const char c : text) {
-    const bool isUpper = c >= 'A' && c <= 'F';
-    if (c == ':' && !hasFunction && ++colons <= 2) {
-      fields.emplace_back();
-    } else if (c == '.' && colons > 0 && !hasFunction) {
-      hasFunction = true;
-      fields.emplace_back();
-    } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || isUpper) {
-      fields.back() += isUpper ? static_cast<char>(c - 'A' + 'a') : c;
-    } else {
-      return std::string(text);
-    }
-  }
-  if (colons == 0 || std::any_of(fields.begin(), fields.end(), [](const std::string& f) { return f.empty(); })) {
-    return std::string(text);
-  }
-  if (colons == 1) {
-    fields.insert(fields.begin(), "0");
-  }
-  if (!hasFunction) {
-    fields.emplace_back("0");
-  }
-  for (std::string& field : fields) {
-    field.erase(0, std::min(field.find_first_not_of('0'), field.size() - 1));
-  }
-  return fields[0] + ":" + fields[1] + ":" + fields[2] + "." + fields[3];
-}
-
 struct Cpu {
   int node = 0;
   int host = 0;  // index into the reader's hosts
-  std::string architecture;
-  std::string vendor;
-  std::int64_t family = 0;
-  std::int64_t model = 0;
+  CpuModel model;
   pugi::xml_node element;
 };
-
-/// Between two NUMA nodes of one server.
-Bandwidth interCpuRate(const Cpu& cpu) {
-  if (cpu.architecture == "ppc64") {
-    return Bandwidth(32);
-  }
-  if (cpu.architecture == "x86_64" && cpu.vendor == "GenuineIntel") {
-    if (cpu.family != 6 || cpu.model < 0x55) {
-      return Bandwidth(6);
-    }
-    return Bandwidth(cpu.model >= 0xCF ? 40 : (cpu.model >= 0x8F ? 22 : 10));
-  }
-  if (cpu.architecture == "x86_64" && cpu.vendor == "AuthenticAMD") {
-    return Bandwidth(16);
-  }
-  if (cpu.architecture == "x86_64" && (cpu.vendor == "CentaurHauls" || cpu.vendor == "  Shanghai  ")) {
-    return Bandwidth(cpu.family == 7 && cpu.model == 0x5B ? 9 : 6);
-  }
-  return Bandwidth(6);
-}
 
 struct Gpu {
   int node = 0;
@@ -181,14 +46,17 @@ struct Gpu {
 class NcclTopologyReader {
 public:
   NcclTopologyReader(std::string_view text, const std::string& fileName, const NcclTopoOptions& options)
-      : m_text(text), m_places(text, fileName), m_options(options) {}
+      : m_fileName(fileName),
+        m_xml(text, fileName, {kMaxTopologyBytes, "give NCCL's topology file of one server (NCCL_TOPO_DUMP_FILE)",
+                               "correct the file, or dump it again"}),
+        m_options(options) {}
 
   Result<ImportResult> run() {
     const pugi::xml_node system = parse();
     m_isHint = !system.find_node([](pugi::xml_node node) { return std::string_view(node.name()) == "gpu"; });
     walk(system);
     if (m_gpus.empty()) {
-      refuse(system, "the file describes no GPU", "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
+      m_xml.refuse(system, "the file describes no GPU", "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
     }
     orderNodes();
     for (const Gpu& gpu : m_gpus) {
@@ -209,12 +77,12 @@ public:
     auto assembled = assembleBoxes(m_box, m_options.box);
     if (!assembled) {
       Error error = assembled.error();
-      error.where.file = m_places.at(0).file;
+      error.where.file = m_fileName;
       return error;
     }
     noteIgnored();
     for (Finding& finding : assembled->findings) {
-      finding.where.file = m_places.at(0).file;
+      finding.where.file = m_fileName;
     }
     m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
     // What a hint leaves open: shown with 0 until it is stated.
@@ -228,31 +96,14 @@ public:
   }
 
 private:
-  [[nodiscard]] Place placeOf(pugi::xml_node node) const {
-    const std::ptrdiff_t offset = node.offset_debug();
-    // pugixml points at the name; the tag begins one byte before.
-    const std::size_t start = offset > 0 ? static_cast<std::size_t>(offset) - 1 : 0;
-    return m_places.at(start, {RefKind::field, "<" + std::string(node.name()).substr(0, 32) + ">"});
-  }
-
-  [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
-                           ErrorCode code = ErrorCode::badInput) const {
-    throw Failure{{code, std::move(message), std::move(fix), placeOf(node)}};
-  }
-
-  [[noreturn]] void refuseText(std::size_t offset, std::string message, std::string fix,
-                               ErrorCode code = ErrorCode::badInput) const {
-    throw Failure{{code, std::move(message), std::move(fix), m_places.at(offset)}};
-  }
-
   void find(Severity severity, pugi::xml_node node, std::string text, std::string fix = {}) {
-    m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix), placeOf(node)});
+    m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix), m_xml.placeOf(node)});
   }
 
   /// Counts what is ignored, by kind; each kind becomes one note.
   void ignore(pugi::xml_node node, const std::string& what, Severity severity = Severity::note,
               const std::string& fix = {}) {
-    const auto [entry, isNew] = m_ignored.try_emplace(what, Ignored{0, severity, fix, placeOf(node)});
+    const auto [entry, isNew] = m_ignored.try_emplace(what, Ignored{0, severity, fix, m_xml.placeOf(node)});
     ++entry->second.times;
   }
 
@@ -265,76 +116,32 @@ private:
   }
 
   pugi::xml_node parse() {
-    if (m_text.size() > kMaxTopologyBytes) {
-      refuseText(0, "the file is larger than 16 MiB", "give NCCL's topology file of one server", ErrorCode::limit);
-    }
-    if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
-      refuseText(nul, "the file contains a zero byte", "give NCCL's topology file as text");
-    }
-    if (const auto byte = firstIllFormedByte(m_text)) {
-      refuseText(*byte, "the file is not UTF-8 here", "convert it to UTF-8");
-    }
-    const pugi::xml_parse_result parsed =
-        m_document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) {
-      if (parsed.status == pugi::status_out_of_memory) {
-        throw std::bad_alloc();
+    const pugi::xml_node system = m_xml.parse();
+    for (const pugi::xml_node child : m_xml.document().children()) {
+      if (child.type() == pugi::node_element && child != system) {
+        m_xml.refuse(child, "a second root element", "give one <system> element");
       }
-      if (parsed.status == pugi::status_no_document_element) {
-        refuseText(0, "the file contains no XML element", "give NCCL's topology file: <system version=\"1\"> ...");
-      }
-      refuseText(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)),
-                 std::string("not well-formed XML: ") + parsed.description(), "correct the file, or dump it again");
-    }
-    pugi::xml_node system;
-    for (const pugi::xml_node child : m_document.children()) {
-      if (child.type() != pugi::node_element) {
-        continue;
-      }
-      if (system) {
-        refuse(child, "a second root element", "give one <system> element");
-      }
-      system = child;
     }
     if (std::string_view(system.name()) != "system") {
-      refuse(system, "the root element is " + inQuotes(system.name()) + ", not \"system\"",
+      m_xml.refuse(system, "the root element is " + inQuotes(system.name()) + ", not \"system\"",
              "give NCCL's topology file (NCCL_TOPO_DUMP_FILE)");
     }
-    if (const auto version = integer(system, "version"); version && *version != 1 && *version != 2) {
-      refuse(system, "topology file version " + std::to_string(*version) + " is unknown",
+    if (const auto version = m_xml.integer(system, "version"); version && *version != 1 && *version != 2) {
+      m_xml.refuse(system, "topology file version " + std::to_string(*version) + " is unknown",
              "versions 1 (NCCL) and 2 (RCCL) are readable");
     }
     return system;
   }
 
-  [[nodiscard]] std::optional<std::int64_t> integer(pugi::xml_node node, const char* name) const {
-    const pugi::xml_attribute attribute = node.attribute(name);
-    if (!attribute) {
-      return std::nullopt;
-    }
-    std::string_view text = attribute.value();
-    const bool isHex = text.starts_with("0x");
-    if (isHex) {
-      text.remove_prefix(2);
-    }
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, isHex ? 16 : 10);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
-      refuse(node, std::string("attribute ") + name + "=" + inQuotes(attribute.value()) + " is not a whole number",
-             "write for example " + std::string(name) + "=\"1\"");
-    }
-    return value;
-  }
-
   [[nodiscard]] std::int64_t integerIn(pugi::xml_node node, const char* name, std::int64_t low,
                                        std::int64_t high) const {
-    const auto value = integer(node, name);
+    const auto value = m_xml.integer(node, name);
     if (!value) {
-      refuse(node, std::string("attribute ") + name + " is missing",
+      m_xml.refuse(node, std::string("attribute ") + name + " is missing",
              "add " + std::string(name) + "=\"...\" (" + std::to_string(low) + " to " + std::to_string(high) + ")");
     }
     if (*value < low || *value > high) {
-      refuse(node, std::string("attribute ") + name + "=\"" + std::to_string(*value) + "\" is out of range",
+      m_xml.refuse(node, std::string("attribute ") + name + "=\"" + std::to_string(*value) + "\" is out of range",
              "write " + std::to_string(low) + " to " + std::to_string(high));
     }
     return *value;
@@ -353,7 +160,7 @@ private:
               int host) {
     std::string unique = uniqueId(host, id);
     if (m_box.nodes.size() >= kMaxElements) {
-      refuse(element, "too many devices", "give NCCL's topology file of one server", ErrorCode::limit);
+      m_xml.refuse(element, "too many devices", "give NCCL's topology file of one server", ErrorCode::limit);
     }
     m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, {}, host});
     return static_cast<int>(m_box.nodes.size()) - 1;
@@ -373,17 +180,17 @@ private:
       const Frame frame = stack.back();
       stack.pop_back();
       if (++elements > kMaxElements) {
-        refuse(frame.element, "more than " + std::to_string(kMaxElements) + " elements",
+        m_xml.refuse(frame.element, "more than " + std::to_string(kMaxElements) + " elements",
                "give NCCL's topology file of one server", ErrorCode::limit);
       }
       if (frame.depth > kMaxDepth) {
-        refuse(frame.element, "elements are nested more than " + std::to_string(kMaxDepth) + " deep",
+        m_xml.refuse(frame.element, "elements are nested more than " + std::to_string(kMaxDepth) + " deep",
                "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
       }
       int attributes = 0;
       for (auto attribute = frame.element.first_attribute(); attribute; attribute = attribute.next_attribute()) {
         if (++attributes > kMaxAttributes) {
-          refuse(frame.element, "more than " + std::to_string(kMaxAttributes) + " attributes",
+          m_xml.refuse(frame.element, "more than " + std::to_string(kMaxAttributes) + " attributes",
                  "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
         }
       }
@@ -409,7 +216,7 @@ private:
   /// Makes the nodes for an element. Returns the node that its children hang on, or kSkip.
   int enter(pugi::xml_node element, int parent, int& cpu) {
     const std::string_view name = element.name();
-    if (name == "system" && parent < 0 && cpu < 0 && element.parent() == m_document) {
+    if (name == "system" && parent < 0 && cpu < 0 && element.parent() == m_xml.document()) {
       return -1;
     }
     if (name == "cpu" && parent < 0) {
@@ -442,17 +249,15 @@ private:
     const std::string hash = element.attribute("host_hash").as_string();
     const auto host = m_hosts.try_emplace(hash, static_cast<int>(m_hosts.size())).first->second;
     if (m_cpus.size() >= kMaxCpus) {
-      refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs", "give NCCL's topology file of one server",
+      m_xml.refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs", "give NCCL's topology file of one server",
              ErrorCode::limit);
     }
     Cpu entry;
     entry.host = host;
     entry.element = element;
-    const auto numa = integer(element, "numaid");
-    entry.architecture = element.attribute("arch").as_string();
-    entry.vendor = element.attribute("vendor").as_string();
-    entry.family = integer(element, "familyid").value_or(0);
-    entry.model = integer(element, "modelid").value_or(0);
+    const auto numa = m_xml.integer(element, "numaid");
+    entry.model = {element.attribute("arch").as_string(), element.attribute("vendor").as_string(),
+                   m_xml.integer(element, "familyid").value_or(0), m_xml.integer(element, "modelid").value_or(0)};
     const std::int64_t number = numa && *numa >= 0 ? *numa : static_cast<std::int64_t>(m_cpus.size());
     entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, {}, host);
     cpu = static_cast<int>(m_cpus.size());
@@ -461,9 +266,9 @@ private:
   }
 
   Bandwidth pciRate(pugi::xml_node element) {
-    std::int64_t width = integer(element, "link_width").value_or(0);
+    std::int64_t width = m_xml.integer(element, "link_width").value_or(0);
     if (width < 0 || width > 64) {
-      refuse(element, "link_width=\"" + std::to_string(width) + "\" is out of range", "write 1 to 32");
+      m_xml.refuse(element, "link_width=\"" + std::to_string(width) + "\" is out of range", "write 1 to 32");
     }
     if (width == 0) {
       width = 16;
@@ -480,10 +285,10 @@ private:
   int enterPci(pugi::xml_node element, int parent, int cpu) {
     const std::string busId = element.attribute("busid").as_string();
     if (busId.empty()) {
-      refuse(element, "attribute busid is missing", "write for example busid=\"0000:10:00.0\"");
+      m_xml.refuse(element, "attribute busid is missing", "write for example busid=\"0000:10:00.0\"");
     }
     if (busId.size() > 64) {
-      refuse(element, "busid is longer than 64 characters", "write for example busid=\"0000:10:00.0\"");
+      m_xml.refuse(element, "busid is longer than 64 characters", "write for example busid=\"0000:10:00.0\"");
     }
     const int host = m_cpus[cpu].host;
     const BusKey key{host, canonicalBusId(busId)};
@@ -493,7 +298,7 @@ private:
     if (gpu || (kind == DeviceClass::gpu && isComputeDevice(element))) {
       node = enterGpu(element, gpu, parent, cpu, busId);
       if (!m_gpuByBusId.emplace(key, node).second) {
-        refuse(element, "bus id " + inQuotes(busId) + " appears twice",
+        m_xml.refuse(element, "bus id " + inQuotes(busId) + " appears twice",
                "give each GPU its own busid; links name their target by it");
       }
     } else if (kind == DeviceClass::gpu) {
@@ -530,7 +335,7 @@ private:
     }
     const std::string_view vendor = element.attribute("vendor").as_string();
     const bool isGpuMaker = vendor == "0x10de" || vendor == "0x1002";
-    refuse(element,
+    m_xml.refuse(element,
            std::string("attribute class is missing; ") +
                (isGpuMaker ? "the device looks like a GPU by its vendor"
                            : "a device with nothing below it looks like a GPU or a NIC") +
@@ -552,7 +357,7 @@ private:
 
   int enterGpu(pugi::xml_node element, pugi::xml_node gpu, int parent, int cpu, const std::string& busId) {
     if (m_gpus.size() >= kMaxGpus) {
-      refuse(element, "more than " + std::to_string(kMaxGpus) + " GPUs", "give NCCL's topology file of one server",
+      m_xml.refuse(element, "more than " + std::to_string(kMaxGpus) + " GPUs", "give NCCL's topology file of one server",
              ErrorCode::limit);
     }
     Gpu entry;
@@ -561,11 +366,11 @@ private:
     entry.element = gpu;
     if (gpu) {
       if (gpu.next_sibling("gpu")) {
-        refuse(gpu.next_sibling("gpu"), "a second <gpu> in one PCI device", "partitioned GPUs cannot be imported");
+        m_xml.refuse(gpu.next_sibling("gpu"), "a second <gpu> in one PCI device", "partitioned GPUs cannot be imported");
       }
-      entry.rank = integer(gpu, "rank");
-      entry.dev = integer(gpu, "dev");
-      entry.sm = integer(gpu, "sm").value_or(0);
+      entry.rank = m_xml.integer(gpu, "rank");
+      entry.dev = m_xml.integer(gpu, "dev");
+      entry.sm = m_xml.integer(gpu, "sm").value_or(0);
       entry.architecture = gpu.attribute("gcn").as_string(gpu.attribute("arch").as_string());
     } else if (m_options.nvlinkBandwidth) {
       ignore(element, "a GPU has no <gpu> element; the stated NVLink bandwidth to an NVSwitch counts");
@@ -626,9 +431,9 @@ private:
     }
     for (const pugi::xml_node net : ports) {
       const std::int64_t number = integerIn(net, "dev", 0, 1 << 20);
-      std::int64_t speed = integer(net, "speed").value_or(0);
+      std::int64_t speed = m_xml.integer(net, "speed").value_or(0);
       if (speed > std::int64_t{1} << 40) {
-        refuse(net, "attribute speed=\"" + std::to_string(speed) + "\" is out of range", "write Mbit/s, as 200000");
+        m_xml.refuse(net, "attribute speed=\"" + std::to_string(speed) + "\" is out of range", "write Mbit/s, as 200000");
       }
       if (speed <= 0) {
         speed = 10000;
@@ -773,7 +578,7 @@ private:
       }
       const std::int64_t count = integerIn(link, "count", 1, 1024);
       if (name == "nvlink" && gpu.sm <= 0) {
-        refuse(gpu.element, "attribute sm is missing, and NVLink's rate depends on it",
+        m_xml.refuse(gpu.element, "attribute sm is missing, and NVLink's rate depends on it",
                "write for example sm=\"80\" for A100");
       }
       const std::string target = link.attribute("target").as_string();
@@ -781,7 +586,7 @@ private:
       const bool isKnownGpu = found != m_gpuByBusId.end();
       const std::string_view text = link.attribute("tclass").as_string();
       if (text.empty() && !isKnownGpu) {
-        refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
+        m_xml.refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
                "write tclass=\"0x068000\" for an NVSwitch, or the target's bus id");
       }
       const DeviceClass kind = text.empty() ? DeviceClass::gpu : deviceClass(text);
@@ -814,7 +619,7 @@ private:
 
   void addCpuLink(pugi::xml_node element, const Gpu& gpu, const Bandwidth& bandwidth, int count) {
     if (gpu.cpu < 0) {
-      refuse(element, "the GPU is not inside a CPU", "put its <pci> inside a <cpu>");
+      m_xml.refuse(element, "the GPU is not inside a CPU", "put its <pci> inside a <cpu>");
     }
     m_box.hostLinks.push_back({gpu.node, m_cpus[gpu.cpu].node, bandwidth, count});
   }
@@ -868,7 +673,7 @@ private:
           continue;
         }
         m_box.hostLinks.push_back(
-            {m_cpus[i].node, m_cpus[j].node, std::min(interCpuRate(m_cpus[i]), interCpuRate(m_cpus[j])), 1});
+            {m_cpus[i].node, m_cpus[j].node, std::min(interCpuRate(m_cpus[i].model), interCpuRate(m_cpus[j].model)), 1});
       }
     }
   }
@@ -888,10 +693,9 @@ private:
     pugi::xml_node element;
   };
 
-  std::string_view m_text;
-  TextPlaces m_places;
+  std::string m_fileName;
+  XmlText m_xml;
   const NcclTopoOptions& m_options;
-  pugi::xml_document m_document;
   Box m_box;
   std::vector<Cpu> m_cpus;
   std::vector<Gpu> m_gpus;

@@ -8,7 +8,6 @@
 #include <new>
 #include <numeric>
 #include <ostream>
-#include <pugixml.hpp>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -16,7 +15,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "io/text_place.hpp"
+#include "io/xml_text.hpp"
 #include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
@@ -269,21 +268,12 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
 
 class TreeReader {
 public:
-  TreeReader(std::string_view text, const std::string& fileName) : m_text(text), m_places(text, fileName) {}
+  TreeReader(std::string_view text, const std::string& fileName) : m_xmlText(text, fileName, {kMaxTreeXmlBytes, "check that it is a tree file", "quote attributes and close every element"}) {}
 
   TreeXml read() {
-    pugi::xml_document document;
-    const pugi::xml_parse_result parsed =
-        document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) {
-      Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
-                  "quote attributes and close every element",
-                  m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
-      throw Failure{std::move(error)};
-    }
-    const pugi::xml_node algo = document.document_element();
+    const pugi::xml_node algo = m_xmlText.parse();
     if (std::strcmp(algo.name(), "Algo") != 0) {
-      fault(algo, "the root element is <" + std::string(algo.name()).substr(0, 32) + ">, not <Algo>",
+      m_xmlText.refuse(algo, "the root element is <" + std::string(algo.name()).substr(0, 32) + ">, not <Algo>",
             std::strcmp(algo.name(), "algo") == 0 ? "this looks like an MSCCL program, which contains no trees"
                                                   : "check that it is a tree file");
     }
@@ -291,7 +281,7 @@ public:
     if (const pugi::xml_attribute coll = algo.attribute("coll")) {
       m_xml.collective = parseForestCollective(coll.value());
       if (!m_xml.collective) {
-        fault(algo, inQuotes(coll.value()) + " is not a collective", "leave coll out or name one");
+        m_xmlText.refuse(algo, inQuotes(coll.value()) + " is not a collective", "leave coll out or name one");
       }
     }
     for (const pugi::xml_node tree : algo.children()) {
@@ -305,7 +295,7 @@ public:
       readTree(tree);
     }
     if (m_xml.trees.empty()) {
-      fault(algo, "contains no trees", "check that the file is complete");
+      m_xmlText.refuse(algo, "contains no trees", "check that the file is complete");
     }
     std::stable_sort(m_xml.trees.begin(), m_xml.trees.end(),
                      [](const TreeXml::Tree& a, const TreeXml::Tree& b) { return a.index < b.index; });
@@ -317,26 +307,19 @@ public:
   }
 
 private:
-  [[noreturn]] void fault(const pugi::xml_node& node, std::string message, std::string fix,
-                          ErrorCode code = ErrorCode::badInput) {
-    const std::ptrdiff_t offset = node.offset_debug();
-    throw Failure{{code, std::move(message), std::move(fix),
-                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
-  }
-
   void passOver(const pugi::xml_node& node) {
     if (m_xml.findings.size() < 16) {
       m_xml.findings.push_back(
           {Severity::warning, ErrorCode::badInput,
            "the element " + inQuotes(node.name()) + " is not part of the format and is ignored", "",
-           m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 0)))});
+           m_xmlText.placeOf(node)});
     }
   }
 
   std::string_view required(const pugi::xml_node& node, const char* name) {
     const pugi::xml_attribute attribute = node.attribute(name);
     if (!attribute) {
-      fault(node, "<" + std::string(node.name()) + "> has no attribute \"" + name + "\"",
+      m_xmlText.refuse(node, "<" + std::string(node.name()) + "> has no attribute \"" + name + "\"",
             "add it, or write the file again");
     }
     return attribute.value();
@@ -346,7 +329,7 @@ private:
     const std::string_view text = trimmedText(required(node, name));
     const auto value = parseInteger(text);
     if (!value || *value < min) {
-      fault(node,
+      m_xmlText.refuse(node,
             std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(min),
             "write the file again");
     }
@@ -355,12 +338,12 @@ private:
 
   int label(const pugi::xml_node& node, std::string_view text) {
     if (text.empty()) {
-      fault(node, "a node has no name", "write the file again");
+      m_xmlText.refuse(node, "a node has no name", "write the file again");
     }
     const auto [found, isNew] = m_numberOf.try_emplace(std::string(text), static_cast<int>(m_xml.labels.size()));
     if (isNew) {
       if (m_xml.labels.size() >= kMaxTreeLabels) {
-        fault(node, "names more than " + std::to_string(kMaxTreeLabels) + " nodes", "check that it is a tree file",
+        m_xmlText.refuse(node, "names more than " + std::to_string(kMaxTreeLabels) + " nodes", "check that it is a tree file",
               ErrorCode::limit);
       }
       m_xml.labels.emplace_back(text);
@@ -405,12 +388,12 @@ private:
     }
     send.length = static_cast<std::int32_t>(static_cast<std::int64_t>(m_xml.routes.size()) - send.firstHop);
     if (send.length < 2 || m_xml.routes[send.firstHop] != send.parent || m_xml.routes.back() != send.child) {
-      fault(element, "the path does not lead from src to dst", "a path begins with src and ends with dst");
+      m_xmlText.refuse(element, "the path does not lead from src to dst", "a path begins with src and ends with dst");
     }
     if (element.attribute("pruned")) {
       const std::int64_t pruned = integer(element, "pruned", 0);
       if (pruned + 1 >= send.length) {
-        fault(element, "prunes " + std::to_string(pruned) + " of " + std::to_string(send.length - 1) + " hops",
+        m_xmlText.refuse(element, "prunes " + std::to_string(pruned) + " of " + std::to_string(send.length - 1) + " hops",
               "pruned hops end at a switch inside the path");
       }
       send.pruned = static_cast<std::int32_t>(pruned);
@@ -505,8 +488,7 @@ private:
                               "give the fabric to judge the trees by its bandwidths"});
   }
 
-  std::string_view m_text;
-  TextPlaces m_places;
+  XmlText m_xmlText;
   TreeXml m_xml;
   std::unordered_map<std::string, int> m_numberOf;
   std::vector<bool> m_isGpu;
@@ -749,12 +731,6 @@ Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, cons
 
 Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) {
   return guardedRead(fileName, [&]() -> Result<TreeXml> {
-    if (text.size() > kMaxTreeXmlBytes) {
-      return Error{ErrorCode::limit,
-                   "the text is longer than " + std::to_string(kMaxTreeXmlBytes) + " bytes",
-                   "check that it is a tree file",
-                   {.file = fileName}};
-    }
     return TreeReader(text, fileName).read();
   });
 }

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <pugixml.hpp>
 #include <set>
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
-#include "io/text_place.hpp"
+#include "io/xml_text.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -21,56 +20,34 @@ constexpr int kMaxInteger = 1 << 20;
 
 class GraphReader {
 public:
-  GraphReader(std::string_view text, const std::string& fileName) : m_text(text), m_places(text, fileName) {}
+  GraphReader(std::string_view text, const std::string& fileName) : m_xml(text, fileName, {kMaxGraphBytes, "give NCCL's graph file of one node (NCCL_GRAPH_DUMP_FILE)",
+                               "correct the file, or dump it again"}) {}
 
   GraphSet run() {
-    if (m_text.size() > kMaxGraphBytes) {
-      fail(0, "the file is larger than 16 MiB", "give a graph file of one node", ErrorCode::limit);
-    }
-    if (m_text.find('\0') != std::string_view::npos || io::firstIllFormedByte(m_text)) {
-      fail(0, "the file is not text", "give NCCL's graph file");
-    }
-    pugi::xml_document document;
-    const auto parsed = document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) {
-      fail(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)),
-           std::string("not well-formed XML: ") + parsed.description(), "correct the file, or dump it again");
-    }
-    const pugi::xml_node root = document.child("graphs");
-    if (!root) {
-      fail(0, "there is no <graphs>", "give NCCL's graph file (NCCL_GRAPH_DUMP_FILE)");
+    const pugi::xml_node root = m_xml.parse();
+    if (std::string_view(root.name()) != "graphs") {
+      m_xml.refuseAt(0, "there is no <graphs>", "give NCCL's graph file (NCCL_GRAPH_DUMP_FILE)");
     }
     GraphSet set;
     for (const pugi::xml_node node : root.children("graph")) {
       set.graphs.push_back(graphOf(node));
     }
     if (set.graphs.empty()) {
-      refuse(root, "there is no <graph>", "give NCCL's graph file (NCCL_GRAPH_DUMP_FILE)");
+      m_xml.refuse(root, "there is no <graph>", "give NCCL's graph file (NCCL_GRAPH_DUMP_FILE)");
     }
     return set;
   }
 
 private:
-  [[noreturn]] void fail(std::size_t offset, std::string message, std::string fix,
-                         ErrorCode code = ErrorCode::badInput) const {
-    throw Failure{{code, std::move(message), std::move(fix), m_places.at(offset)}};
-  }
-
-  [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
-                           ErrorCode code = ErrorCode::badInput) const {
-    const std::ptrdiff_t offset = node.offset_debug();
-    fail(offset > 0 ? static_cast<std::size_t>(offset) - 1 : 0, std::move(message), std::move(fix), code);
-  }
-
   [[nodiscard]] std::string text(pugi::xml_node node, const char* name) const {
     const pugi::xml_attribute attribute = node.attribute(name);
     if (!attribute) {
-      refuse(node, "<" + std::string(node.name()) + "> has no attribute " + name,
+      m_xml.refuse(node, "<" + std::string(node.name()) + "> has no attribute " + name,
              "NCCL makes no communicator without it; write it as the dump of your version has it");
     }
     const std::string value = attribute.value();
     if (value.size() > 64 || value.find_first_of("<>&\"'") != std::string::npos) {
-      refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is no word", "write it as NCCL does");
+      m_xml.refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is no word", "write it as NCCL does");
     }
     return value;
   }
@@ -83,7 +60,7 @@ private:
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, isHex ? 16 : 10);
     if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || number > max) {
-      refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is not a whole number in range",
+      m_xml.refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is not a whole number in range",
              "write for example " + std::string(name) + "=\"1\"");
     }
     return number;
@@ -97,7 +74,7 @@ private:
     std::string value = text(node, name);
     const auto number = Rational::parse(value);
     if (!number || *number < Rational(0)) {
-      refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is no speed", "write GB/s, as 20");
+      m_xml.refuse(node, "attribute " + std::string(name) + "=" + inQuotes(value) + " is no speed", "write GB/s, as 20");
     }
     return value;
   }
@@ -121,7 +98,7 @@ private:
       graph.channels.push_back(channelOf(child));
       devices += graph.channels.back().devices.size();
       if (graph.channels.size() > kMaxChannels || devices > kMaxDevices) {
-        refuse(child, "a graph has more than 128 channels or 4,096 GPUs", "NCCL has room for 32 channels",
+        m_xml.refuse(child, "a graph has more than 128 channels or 4,096 GPUs", "NCCL has room for 32 channels",
                ErrorCode::limit);
       }
     }
@@ -144,7 +121,7 @@ private:
         }
       }
       if (channel.nets.size() > 2) {
-        refuse(child, "a channel has more than two NICs", "write one before and one behind the GPUs");
+        m_xml.refuse(child, "a channel has more than two NICs", "write one before and one behind the GPUs");
       }
     }
     if (!hasRank) {
@@ -153,8 +130,7 @@ private:
     return channel;
   }
 
-  std::string_view m_text;
-  io::TextPlaces m_places;
+  io::XmlText m_xml;
 };
 
 std::string hexOf(std::uint64_t value) {

@@ -224,9 +224,9 @@ private slots:
     const auto row = [](const char* name, const char* what, const char* with, const char* message, int line) {
       QTest::newRow(name) << QString(what) << QString(with) << QString(message) << line;
     };
-    row("not closed", "</Algo>", "", "not valid XML", 0);
-    row("no quotes", "index=\"0\"", "index=0", "not valid XML", 2);
-    row("another root", "<Algo ", "<Algorithm ", "not valid XML", 0);
+    row("not closed", "</Algo>", "", "not well-formed XML", 0);
+    row("no quotes", "index=\"0\"", "index=0", "not well-formed XML", 2);
+    row("another root", "<Algo ", "<Algorithm ", "not well-formed XML", 0);
     row("no k", " nchunkspernode=\"1\"", "", "no attribute \"nchunkspernode\"", 1);
     row("k is text", "nchunkspernode=\"1\"", "nchunkspernode=\"one\"", "nchunkspernode is \"one\"", 1);
     row("k is 0", "nchunkspernode=\"1\"", "nchunkspernode=\"0\"", "from 1", 1);
