@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 #include "nccl/joining.hpp"
 
 namespace coppice::nccl {
@@ -23,10 +24,11 @@ using fabric::Rank;
 class InNetwork {
 public:
   explicit InNetwork(Ways& ways) : m_ways(ways), m_fabric(ways.fabric()), m_amounts(m_fabric.arcs().size()) {
-    for (const fabric::Arc& arc : m_fabric.arcs()) {
-      m_next.resize(static_cast<std::size_t>(m_fabric.nodeCount()));
-      m_next[arc.tail].push_back(arc.head);
-    }
+    m_next.assign(static_cast<std::size_t>(m_fabric.nodeCount()), [&](const auto& add) {
+      for (const fabric::Arc& arc : m_fabric.arcs()) {
+        add(arc.tail, arc.head);
+      }
+    });
     std::map<std::string, std::size_t> index;
     for (const NodeIndex gpu : m_fabric.gpus()) {
       const fabric::Node& node = m_fabric.nodes()[gpu];
@@ -215,7 +217,7 @@ private:
   Ways& m_ways;
   const fabric::Fabric& m_fabric;
   std::vector<Rational> m_amounts;
-  std::vector<std::vector<NodeIndex>> m_next;
+  Rows<NodeIndex> m_next;
   std::vector<std::vector<Rank>> m_boxes;
   std::map<std::vector<NodeIndex>, std::vector<NodeIndex>> m_roots;
 };

@@ -60,7 +60,7 @@ private:
   void addWays(const TreeMixture& mixture);
   const Way& nextWay();
   GrownTree grow(const LinkWeights& weights, double hop);
-  bool takeUp(GrownTree&& tree);
+  std::pair<std::size_t, bool> takeUp(GrownTree&& tree);
   [[nodiscard]] int evenCount() const;
   void load(const GrownTree& tree, double amount);
   double fillWeights(double steepness, double amount, LinkWeights& weights) const;
@@ -68,7 +68,7 @@ private:
   std::vector<GrownTree> growEqual(int count, double steepness, LinkWeights& weights);
   void growFirst();
   void growEven();
-  bool growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees);
+  void growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees);
   [[nodiscard]] double fullest() const;
   void activateFirst();
   void extendProgram();
@@ -101,7 +101,7 @@ private:
   std::vector<DuplexLink> m_links;
   TreeGrower m_grower;
   std::vector<GrownTree> m_trees;
-  std::set<std::vector<std::pair<int, int>>> m_known;
+  std::map<std::vector<std::pair<int, int>>, std::size_t> m_known;  ///< trees by their uses
   std::vector<bool> m_isActive;     ///< by link: has a price
   std::vector<bool> m_isSpokenFor;  ///< by link: another one is as full and narrower
   std::optional<lp::Simplex> m_simplex;
@@ -205,13 +205,13 @@ GrownTree ColumnSearch::grow(const LinkWeights& weights, double hop) {
   return tree;
 }
 
-/// False where it is known.
-bool ColumnSearch::takeUp(GrownTree&& tree) {
-  if (!m_known.insert(tree.uses).second) {
-    return false;
+/// Its number, and whether it is new.
+std::pair<std::size_t, bool> ColumnSearch::takeUp(GrownTree&& tree) {
+  const auto [known, isNew] = m_known.try_emplace(tree.uses, m_trees.size());
+  if (isNew) {
+    m_trees.push_back(std::move(tree));
   }
-  m_trees.push_back(std::move(tree));
-  return true;
+  return {known->second, isNew};
 }
 
 void ColumnSearch::load(const GrownTree& tree, double amount) {
@@ -322,9 +322,10 @@ void ColumnSearch::growEven() {
   std::vector<GrownTree> best = trees;
   double least = fullest();
   for (const double steepness : {50.0, 100.0, 150.0, 200.0}) {
-    if (static_cast<int>(trees.size()) < count || least <= 1 + kGain || !growAgain(steepness, amount, weights, trees)) {
+    if (static_cast<int>(trees.size()) < count || least <= 1 + kGain || m_budget.isSpent()) {
       break;
     }
+    growAgain(steepness, amount, weights, trees);
     if (const double most = fullest(); most < least) {
       least = most;
       best = trees;
@@ -332,15 +333,15 @@ void ColumnSearch::growEven() {
   }
   m_feasible.assign(m_trees.size(), 0);
   for (GrownTree& tree : best) {
-    if (takeUp(std::move(tree))) {
-      m_feasible.push_back(1);
-    }
+    const std::size_t number = takeUp(std::move(tree)).first;
+    m_feasible.resize(m_trees.size(), 0);
+    ++m_feasible[number];
   }
   keep(roundedParts());
 }
 
-/// False where the work is spent.
-bool ColumnSearch::growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees) {
+/// Until the work is spent.
+void ColumnSearch::growAgain(double steepness, double amount, LinkWeights& weights, std::vector<GrownTree>& trees) {
   for (GrownTree& tree : trees) {
     throwIfCancelled(m_progress);
     load(tree, -amount);
@@ -350,10 +351,9 @@ bool ColumnSearch::growAgain(double steepness, double amount, LinkWeights& weigh
     }
     load(tree, amount);
     if (m_budget.isSpent()) {
-      return false;
+      return;
     }
   }
-  return true;
 }
 
 /// Prices for the links that the first trees fill, and for those of the GPU with the least bandwidth, which every tree
@@ -610,7 +610,7 @@ bool ColumnSearch::addCheaper(double smoothness) {
       smoothCost += weights.first[link] * times;
     }
     least = std::min(least, smoothCost);
-    isNew = (cost < 1 - kGain && takeUp(std::move(tree))) || isNew;
+    isNew = (cost < 1 - kGain && takeUp(std::move(tree)).second) || isNew;
   }
   centre(weights.first, least);
   return isNew;
