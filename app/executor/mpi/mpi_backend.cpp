@@ -147,19 +147,11 @@ void MpiBackend::drop() {
 }
 
 Outcome MpiBackend::makeSegment() {
-  // Either all processes of the job keep what they have, or all get new memory.
-  const auto tooSmall = m_world->sum(m_segment.size() < m_layout.bytes ? 1 : 0);
-  if (!tooSmall) {
-    return tooSmall.error();
+  const auto isNew = m_world->grow(m_segment, m_layout.bytes);
+  if (!isNew) {
+    return isNew.error();
   }
-  if (*tooSmall > 0) {
-    m_segment = {};
-    auto segment = m_world->share(m_layout.bytes);
-    if (!segment) {
-      return segment.error();
-    }
-    m_segment = std::move(*segment);
-  } else if (m_world->seat() == 0) {
+  if (!*isNew && m_world->seat() == 0) {
     std::memset(m_segment.data(), 0, static_cast<std::size_t>(m_layout.controlBytes));
   }
   return m_world->gate();

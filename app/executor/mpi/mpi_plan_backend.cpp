@@ -175,17 +175,9 @@ Outcome MpiPlanBackend::share(const Plan& plan, const Geometry& geometry) {
   if (!failures || *failures > 0) {
     return !failures ? failures.error() : error;
   }
-  const auto tooSmall = m_world->sum(m_segment.size() < m_layout.bytes ? 1 : 0);
-  if (!tooSmall) {
-    return tooSmall.error();
-  }
-  if (*tooSmall > 0) {
-    m_segment = {};
-    auto segment = m_world->share(m_layout.bytes);
-    if (!segment) {
-      return segment.error();
-    }
-    m_segment = std::move(*segment);
+  const auto isNew = m_world->grow(m_segment, m_layout.bytes);
+  if (!isNew) {
+    return isNew.error();
   }
   return Done{};
 }

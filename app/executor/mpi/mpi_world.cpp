@@ -278,6 +278,24 @@ Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   return Done{};
 }
 
+Result<bool> MpiWorld::grow(SharedSegment& segment, std::int64_t bytes) {
+  // Either all processes of the job keep what they have, or all get new memory.
+  const auto tooSmall = sum(segment.size() < bytes ? 1 : 0);
+  if (!tooSmall) {
+    return tooSmall.error();
+  }
+  if (*tooSmall == 0) {
+    return false;
+  }
+  segment = {};
+  auto larger = share(bytes);
+  if (!larger) {
+    return larger.error();
+  }
+  segment = std::move(*larger);
+  return true;
+}
+
 Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
   std::int64_t wanted = bytes;
   MPI_Allreduce(MPI_IN_PLACE, &wanted, 1, MPI_INT64_T, MPI_MAX, m_hostComm);

@@ -44,6 +44,9 @@ public:
 
   /// Memory shared with the neighbours. All processes call it with what they need; all fail or none.
   Result<SharedSegment> share(std::int64_t bytes);
+  /// New memory in place of `segment` for all processes of the job, where one of them needs more than it has. All
+  /// processes call it. Says whether it is new. Errors: as sum() and share().
+  Result<bool> grow(SharedSegment& segment, std::int64_t bytes);
 
   // All processes make these calls in the same order. Errors: internal with the name of a rank that died or
   // hangs; afterwards nothing more can be asked.
