@@ -31,7 +31,7 @@ Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const MethodList
     return collective.error();
   }
   if (isRooted(*collective) && options.root.empty()) {
-    return workflow::Demand{.collective = *collective, .root = 0};
+    return workflow::defaultDemand(*collective);
   }
   return workflow::readDemand(fabric, {.collective = options.collective, .root = options.root});
 }

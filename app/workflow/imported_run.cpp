@@ -444,11 +444,7 @@ void addInNetwork(RunOnFabric& result, nccl::Ways& ways, const nccl::ChannelSet&
 
 Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels, Collective collective,
                                 const Progress& progress) {
-  Demand demand{.collective = collective};
-  if (isRooted(collective)) {
-    demand.root = 0;
-  }
-  const auto optimum = provedOptimum(fabric, requestOf(demand), progress);
+  const auto optimum = provedOptimum(fabric, requestOf(defaultDemand(collective)), progress);
   if (!optimum) {
     return optimum.error();
   }

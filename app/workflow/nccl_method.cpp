@@ -160,11 +160,7 @@ Result<NcclFigures> ncclFigures(const fabric::Fabric& fabric, Collective collect
   if (!rings) {
     return rings.error();
   }
-  Demand demand{.collective = collective};
-  if (isRooted(collective)) {
-    demand.root = 0;
-  }
-  const auto optimum = provedOptimum(fabric, requestOf(demand), progress);
+  const auto optimum = provedOptimum(fabric, requestOf(defaultDemand(collective)), progress);
   if (!optimum) {
     return optimum.error();
   }

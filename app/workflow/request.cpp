@@ -29,6 +29,14 @@ Result<Collective> readCollective(const std::string& text) {
   return *collective;
 }
 
+Demand defaultDemand(Collective collective) {
+  Demand demand{.collective = collective};
+  if (isRooted(collective)) {
+    demand.root = 0;
+  }
+  return demand;
+}
+
 Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) {
   Demand demand;
   const auto collective = readCollective(text.collective);

@@ -27,6 +27,8 @@ struct DemandText {
 [[nodiscard]] Result<Collective> readCollective(const std::string& text);
 /// Errors: badUsage.
 [[nodiscard]] Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text);
+/// Equal amounts; a rooted collective has its root at rank 0.
+[[nodiscard]] Demand defaultDemand(Collective collective);
 /// A GPU by its id, or by its rank where no GPU has that id. Errors: badUsage naming the option.
 [[nodiscard]] Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& text,
                                            const std::string& option);

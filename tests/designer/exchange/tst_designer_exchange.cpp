@@ -11,42 +11,17 @@
 #include "designer/schedules/schedule_book.hpp"
 #include "io/files.hpp"
 #include "support/waiting.hpp"
-#include "window/window_fixture.hpp"
+#include "window/question_fixture.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
-using designer::test::Fixture;
 
 /// The dock Uneven All-to-All in the window, on two DGX H100.
 namespace {
 
-struct Shown {
-  Shown() {
-    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-h100", {{"boxes", "2"}})).model, {}, u"two"_s);
-    fixture.window->workspace().setMode(Mode::analyse);
-    fixture.run("view.exchange");
-    panel = fixture.window->findChild<ExchangePanel*>();
-  }
-  [[nodiscard]] bool compute(const workflow::Values& values) const {
-    panel->form().setValues(values);
-    panel->search();
-    return isDone();
-  }
-  [[nodiscard]] bool isDone() const {
-    return QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience);
-  }
-  [[nodiscard]] QString text(const char* name) const { return panel->findChild<QLabel*>(QLatin1String(name))->text(); }
-  [[nodiscard]] QTableWidget* table(const char* name) const {
-    return panel->findChild<QTableWidget*>(QLatin1String(name));
-  }
-  [[nodiscard]] QString cell(const char* name, int row, int column) const {
-    return table(name)->item(row, column)->text();
-  }
-  [[nodiscard]] const Overlay& overlay() const { return fixture.editor()->canvas().overlay(); }
-
-  Fixture fixture;
-  ExchangePanel* panel = nullptr;
+struct Shown : designer::test::QuestionFixture<ExchangePanel> {
+  Shown() : QuestionFixture("dgx-h100", "view.exchange") {}
 };
 
 constexpr int kGpus = 16;

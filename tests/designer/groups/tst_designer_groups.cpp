@@ -13,39 +13,17 @@
 #include "designer/groups/placement_panel.hpp"
 #include "io/files.hpp"
 #include "support/waiting.hpp"
-#include "window/window_fixture.hpp"
+#include "window/question_fixture.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
-using designer::test::Fixture;
 
 /// The dock Groups in the window, on two boxes of eight GPUs.
 namespace {
 
-struct Groups {
-  Groups() {
-    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {}, u"two"_s);
-    fixture.window->workspace().setMode(Mode::analyse);
-    fixture.run("view.groups");
-    panel = fixture.window->findChild<GroupsPanel*>();
-  }
-  [[nodiscard]] bool compute(const workflow::Values& values) const {
-    panel->form().setValues(values);
-    panel->search();
-    return isDone();
-  }
-  [[nodiscard]] bool isDone() const {
-    return QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience);
-  }
-  [[nodiscard]] QString text(const char* name) const { return panel->findChild<QLabel*>(QLatin1String(name))->text(); }
-  [[nodiscard]] QTableWidget* table(const char* name) const {
-    return panel->findChild<QTableWidget*>(QLatin1String(name));
-  }
-  [[nodiscard]] const Overlay& overlay() const { return fixture.editor()->canvas().overlay(); }
-
-  Fixture fixture;
-  GroupsPanel* panel = nullptr;
+struct Groups : designer::test::QuestionFixture<GroupsPanel> {
+  Groups() : QuestionFixture("dgx-a100", "view.groups") {}
 };
 
 }  // namespace

@@ -15,13 +15,12 @@
 #include "designer/training/training_panel.hpp"
 #include "support/waiting.hpp"
 #include "support/window_turns.hpp"
-#include "window/window_fixture.hpp"
+#include "window/question_fixture.hpp"
 #include "workflow/training_timeline.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
 using namespace Qt::StringLiterals;
-using designer::test::Fixture;
 
 /// The dock Training in the window: a small model on two boxes, a graph on one.
 namespace {
@@ -29,28 +28,10 @@ namespace {
 const workflow::Values kAsked{
     {"model", "gpt-2"}, {"gpu", "a100"}, {"batch", "64"}, {"sequence", "1024"}, {"plan", "cp=1,ep=1,mb=1"}};
 
-struct Training {
-  explicit Training(const char* boxes = "2") {
-    fixture.window->workspace().adopt(readArranged(*presets::make("dgx-a100", {{"boxes", boxes}})).model, {}, u"two"_s);
-    fixture.window->workspace().setMode(Mode::analyse);
-    fixture.run("view.training");
-    panel = fixture.window->findChild<TrainingPanel*>();
+struct Training : designer::test::QuestionFixture<TrainingPanel> {
+  explicit Training(const char* boxes = "2") : QuestionFixture("dgx-a100", "view.training", boxes) {
     panel->form().setValues(kAsked);
   }
-  [[nodiscard]] bool search() const {
-    panel->search();
-    return isDone();
-  }
-  [[nodiscard]] bool isDone() const {
-    return QTest::qWaitFor([&] { return !panel->isSearching(); }, coppice::waiting::kPatience);
-  }
-  [[nodiscard]] QString text(const char* name) const { return panel->findChild<QLabel*>(QLatin1String(name))->text(); }
-  [[nodiscard]] QTableWidget* table(const char* name) const {
-    return panel->findChild<QTableWidget*>(QLatin1String(name));
-  }
-
-  Fixture fixture;
-  TrainingPanel* panel = nullptr;
 };
 
 /// What the command line's flow finds on the fabric as it is drawn.
@@ -99,7 +80,7 @@ void TestDesignerTraining::emptyStates() {
 
 void TestDesignerTraining::plansAreThoseOfTheFlow() {
   const Training shown;
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   const workflow::TrainingChoice choice = expected(shown.fixture.editor()->document());
   QVERIFY(choice.plans.size() > 1);
   QCOMPARE(shown.panel->table().rowCount(), static_cast<int>(choice.plans.size()));
@@ -124,7 +105,7 @@ void TestDesignerTraining::timelineOfAStep() {
   asked["plan"] = "dp=16,mb=1";
   asked["bucket"] = "100MB";
   shown.panel->form().setValues(asked);
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   QTabWidget& tabs = shown.panel->details();
   auto* step = shown.panel->findChild<QWidget*>(u"trainingTimeline"_s);
   tabs.setCurrentWidget(step);
@@ -152,7 +133,7 @@ void TestDesignerTraining::rowsMarkTheirLinks() {
   workflow::Values asked = kAsked;
   asked["plan"] = "dp=16,mb=1";
   shown.panel->form().setValues(asked);
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   EditorContext* editor = shown.fixture.editor();
   QTableWidget* parts = shown.table("trainingParts");
   QVERIFY(parts->rowCount() > 0);
@@ -192,7 +173,7 @@ void TestDesignerTraining::rowsMarkTheirLinks() {
 
 void TestDesignerTraining::followsTheFabric() {
   const Training shown;
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   const QString before = shown.panel->table().item(0, 7)->text();
   Document& document = shown.fixture.editor()->document();
   document.edit(u"slower"_s, [&](Edit& edit) {
@@ -207,7 +188,7 @@ void TestDesignerTraining::followsTheFabric() {
   if (!shown.panel->isCurrent()) {
     // The first search took long on this machine: then it waits to be asked.
     QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
-    QVERIFY(shown.search());
+    QVERIFY(shown.compute());
   }
   QVERIFY(shown.panel->table().item(0, 7)->text() != before);
   QCOMPARE(shown.panel->table().item(0, 7)->text(), milliseconds(expected(document).plans.front().inSequence()));
@@ -215,7 +196,7 @@ void TestDesignerTraining::followsTheFabric() {
 
 void TestDesignerTraining::otherOptionsGreyThePlans() {
   const Training shown;
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   QVERIFY(shown.panel->details().isEnabled());
   shown.panel->findChild<QComboBox*>(u"option-gpu"_s)->setCurrentText(u"h100"_s);
   QVERIFY(!shown.panel->details().isEnabled());
@@ -227,7 +208,7 @@ void TestDesignerTraining::graphOfTorch() {
   const Training shown("1");
   const workflow::Values asked{{"model", COPPICE_EXAMPLES "/mlp.fx.txt"}, {"gpu", "a100"}};
   shown.panel->form().setValues(asked);
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   EditorContext* editor = shown.fixture.editor();
   const auto fabric = fabric::Fabric::build(*editor->document().facts());
   const auto request = workflow::readTrainingGraph(asked);
@@ -266,14 +247,14 @@ void TestDesignerTraining::graphOfTorch() {
   QVERIFY(!editor->canvas().overlay().marks.empty());
   // A model afterwards shows its plans again.
   shown.panel->form().setValues(kAsked);
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   QVERIFY(shown.panel->table().isVisible() && shown.panel->table().rowCount() > 0);
 }
 
 void TestDesignerTraining::problemWithItsMesh() {
   const Training shown;
   shown.panel->form().setValues({{"model", COPPICE_TEST_DATA "/reference/training/matmul_fsdp_2.json"}});
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   const QTableWidget* plans = shown.table("graphPlans");
   QCOMPARE(plans->rowCount(), 2);
   // 4096/25 and 6144/25 ns; 65,536 and 32,768 bytes.
@@ -327,7 +308,7 @@ void TestDesignerTraining::faultsAreSaid() {
   workflow::Values values = kAsked;
   values[option.toStdString()] = value.toStdString();
   shown.panel->form().setValues(values);
-  QVERIFY(shown.search());
+  QVERIFY(shown.compute());
   QVERIFY2(shown.text("trainingMessage").contains(says), qPrintable(shown.text("trainingMessage")));
   QVERIFY2(!shown.text("trainingMessage").contains(u"--"_s), qPrintable(shown.text("trainingMessage")));
 }
