@@ -286,7 +286,7 @@ std::vector<char> nodesOf(const fabric::Fabric& fabric, const ConcurrentDemand& 
 }
 
 /// The cost alone of the cheapest out-tree: every node takes its cheapest arc, and cycles become nodes, until there are
-/// none. @param costs by tail, then head
+/// none. @param costs by head, then tail: large groups take long where these do not stand beside each other
 Int128 cheapestTree(std::vector<std::vector<Int128>> costs, std::size_t root) {
   Int128 sum = 0;
   for (;;) {
@@ -298,14 +298,14 @@ Int128 cheapestTree(std::vector<std::vector<Int128>> costs, std::size_t root) {
       }
       Int128 least = kNoPath;
       for (std::size_t tail = 0; tail < n; ++tail) {
-        if (tail != head && costs[tail][head] < least) {
-          least = costs[tail][head];
+        if (tail != head && costs[head][tail] < least) {
+          least = costs[head][tail];
           from[head] = tail;
         }
       }
       sum = checkedAdd(sum, least);
       for (std::size_t tail = 0; tail < n; ++tail) {
-        costs[tail][head] -= least;
+        costs[head][tail] -= least;
       }
     }
     // Walk back from every node; who meets itself is on a cycle.
@@ -333,11 +333,11 @@ Int128 cheapestTree(std::vector<std::vector<Int128>> costs, std::size_t root) {
       each = each == kNone ? count++ : each;
     }
     std::vector<std::vector<Int128>> contracted(count, std::vector<Int128>(count, kNoPath));
-    for (std::size_t tail = 0; tail < n; ++tail) {
-      for (std::size_t head = 0; head < n; ++head) {
+    for (std::size_t head = 0; head < n; ++head) {
+      for (std::size_t tail = 0; tail < n; ++tail) {
         if (number[tail] != number[head]) {
-          Int128& cost = contracted[number[tail]][number[head]];
-          cost = std::min(cost, costs[tail][head]);
+          Int128& cost = contracted[number[head]][number[tail]];
+          cost = std::min(cost, costs[head][tail]);
         }
       }
     }
@@ -417,10 +417,11 @@ private:
       }
       return cost;
     }
-    if (traffic.out) {
+    if (traffic.in) {
+      // Turned round: what enters a member in the tree leaves it on the links.
       cost = checkedAdd(cost, cheapestTree(m_distance, root));
     }
-    if (traffic.in) {
+    if (traffic.out) {
       std::vector<std::vector<Int128>> turned(size, std::vector<Int128>(size));
       for (std::size_t from = 0; from < size; ++from) {
         for (std::size_t to = 0; to < size; ++to) {
