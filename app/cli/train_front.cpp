@@ -61,6 +61,9 @@ std::string frontText(const Problem& problem, const training::Front& front) {
   text += "  * the shortest step, if computation and communication overlap: " +
           toDecimal(std::max(plan.cost.compute, plan.cost.communication) / Rational(1000), 3) + " µs, limited by " +
           (plan.cost.compute >= plan.cost.communication ? "computation" : "communication") + "\n";
+  if (front.leastStep) {
+    text += "  no plan has a shorter step than " + toDecimal(*front.leastStep / Rational(1000), 3) + " µs\n";
+  }
   std::size_t width = 12;
   for (const training::Node& node : problem.nodes) {
     width = std::max(width, node.name.size() + 1);
@@ -98,6 +101,9 @@ void addFront(const Problem& problem, const training::Front& front, bool hasStat
     json["front"].push_back(std::move(each));
   }
   json["exact"] = front.isExact();
+  if (front.leastStep) {
+    json["step_at_least"] = front.leastStep->toString();
+  }
 }
 
 }  // namespace coppice::cli

@@ -2,9 +2,12 @@
 #include "training/search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/failure.hpp"
+#include "training/dual_bound.hpp"
 #include "training/elimination.hpp"
 
 namespace coppice::training {
@@ -24,6 +27,8 @@ public:
       solve([](int, const Strategy&) { return true; });
     } catch (const OutOfWork&) {
       found.isPartial = true;
+      suggest();
+      found.leastStep = m_leastStep;
       axisByAxis();
     }
     // Of all that was found what nothing else is as good as.
@@ -65,6 +70,62 @@ private:
     dropDeadEnds(m_costs, m_progress);
     std::vector<Found> found = eliminate(m_costs, m_budget, m_progress);
     m_found.insert(m_found.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  }
+
+  /// Adds plans that bounds of weighted costs suggest, and finds what no step is below: with a C + b K >= V for all
+  /// plans, max(C, K) >= V / (a + b). Weights that balance C and K show most.
+  void suggest() {
+    m_leastStep = Rational();
+    const double memory = leastTimeByMemory();
+    suggestAt({1, 0, 0});
+    suggestAt({0, 1, 0});
+    double low = -8;  // powers of two of the price of communication
+    double high = 8;
+    constexpr int kSteps = 7;
+    for (int step = 0; step < kSteps; ++step) {
+      m_progress.report("training", static_cast<double>(step) / kSteps);
+      const double middle = (low + high) / 2;
+      const Cost cost = m_costs.exact(suggestAt({1, std::exp2(middle), 0}));
+      (cost.compute < cost.communication ? low : high) = middle;
+    }
+    const double communication = std::exp2(high);
+    for (const double part : {0.125, 1.0, 8.0}) {
+      suggestAt({1, communication, part * memory});
+    }
+  }
+
+  /// What the plan at these prices costs, if it is possible.
+  Point suggestAt(const Prices& prices) {
+    throwIfCancelled(m_progress);
+    constexpr int kPasses = 12;
+    const Weights weights = weightsOf(m_costs, prices);
+    DualBound bound(m_costs, weights);
+    bound.improve(kPasses);
+    if (weights.memory == 0) {
+      constexpr std::int64_t kParts = 1000;  // of a ns, rounded down
+      const Int128 units = static_cast<Int128>(weights.compute) * m_costs.computeUnit +
+                           static_cast<Int128>(weights.communication) * m_costs.timeUnit;
+      const Int128 value = checkedMul<Int128>(static_cast<Int128>(std::max<std::int64_t>(bound.least(), 0)),
+                                              checkedMul<Int128>(Int128{1} << weights.shift, kParts));
+      m_leastStep = std::max(*m_leastStep, Rational(narrow64(value / units), kParts));
+    }
+    Found found{{}, bound.suggested()};
+    if (!isPossible(found.strategies)) {
+      return {};
+    }
+    found.cost = m_costs.sum(found.strategies);
+    m_found.push_back(found);
+    return found.cost;
+  }
+
+  [[nodiscard]] bool isPossible(const std::vector<int>& strategies) const {
+    for (std::size_t e = 0; e < m_costs.edges.size(); ++e) {
+      const Edge& edge = m_costs.edges[e];
+      if (m_costs.timeOf(static_cast<int>(e), strategies[edge.producer], strategies[edge.consumer]) == kNever) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /// Too large to search all axes together: one axis after the other is searched exactly while the others keep what
@@ -150,6 +211,7 @@ private:
   Costs m_costs;
   Budget m_budget;
   std::vector<Found> m_found;
+  std::optional<Rational> m_leastStep;
 };
 
 }  // namespace

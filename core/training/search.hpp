@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -28,6 +29,8 @@ struct Front {
   bool isThinned = false;
   /// The exact search was out of work: the plans are as stated, but others may be better.
   bool isPartial = false;
+  /// Of a partial front, ns: no plan takes less than this in the larger of compute and communication (DualBound).
+  std::optional<Rational> leastStep = {};
 
   [[nodiscard]] bool isExact() const { return !isThinned && !isPartial; }
 };
@@ -35,8 +38,9 @@ struct Front {
 /// All costs of a problem that nothing else is as good as in compute, communication and memory together, each with a
 /// plan. Exact: strategies that another replaces at no cost whatever the others do are left out (dead-end elimination,
 /// Goldstein, Biophys. J. 66 (1994)), then variables are eliminated one by one, smallest table first, with the front of
-/// each entry; entries that another value of a variable replaces at no cost are left out in the same way. The same
-/// problem gives the same answer on every machine.
+/// each entry; entries that another value of a variable replaces at no cost are left out in the same way. Out of work,
+/// plans come of bounds of weighted costs, and of one axis after the other. The same problem gives the same answer on
+/// every machine.
 /// Errors: badInput (faultOf), infeasible (no states fit `fixed` and the sizes), overflow, limit, cancelled.
 Result<Front> findFront(const Problem& problem, const SearchOptions& options = {}, const Progress& progress = {});
 

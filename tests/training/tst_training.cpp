@@ -435,6 +435,15 @@ Problem transformerBlock(const std::vector<std::int64_t>& mesh) {
   return *problem;
 }
 
+Rational shortestStep(const Front& front) {
+  std::optional<Rational> least;
+  for (const Plan& plan : front.plans) {
+    const Rational step = std::max(plan.cost.compute, plan.cost.communication);
+    least = least ? std::min(*least, step) : step;
+  }
+  return *least;
+}
+
 }  // namespace
 
 class TestTraining : public QObject {
@@ -782,6 +791,29 @@ private slots:
     QVERIFY2(front.hasValue(), front ? "" : describe(front.error()).c_str());
     QVERIFY(!front->plans.empty());
     for (const Plan& plan : front->plans) {
+      QCOMPARE(text({tripleOf(*costOf(problem, plan.strategies))}), text({tripleOf(plan.cost)}));
+    }
+    // Where the front is not proved, there is a bound of the step. On one axis more, it may leave more open.
+    QCOMPARE(front->leastStep.has_value(), front->isPartial);
+    if (front->leastStep) {
+      const Rational step = shortestStep(*front);
+      QVERIFY2(*front->leastStep <= step, step.toString().c_str());
+      QVERIFY2(mesh.size() > 2 || step <= *front->leastStep * Rational(101, 100), step.toString().c_str());
+    }
+  }
+
+  /// Out of work from the start: the bound is below all plans of the exact front.
+  void boundsOfSteps_data() { referenceFronts_data(); }
+  void boundsOfSteps() {
+    QFETCH(int, index);
+    const Problem problem = problemNamed(referenceTable()[static_cast<std::size_t>(index)].at("name"));
+    const auto exact = findFront(problem);
+    const auto partial = findFront(problem, {.maxWork = 0});
+    QVERIFY(exact && partial && exact->isExact() && partial->isPartial);
+    QVERIFY(partial->leastStep.has_value() && partial->leastStep->isPositive());
+    QVERIFY2(*partial->leastStep <= shortestStep(*exact), partial->leastStep->toString().c_str());
+    QVERIFY(shortestStep(*exact) <= shortestStep(*partial));
+    for (const Plan& plan : partial->plans) {
       QCOMPARE(text({tripleOf(*costOf(problem, plan.strategies))}), text({tripleOf(plan.cost)}));
     }
   }
