@@ -93,11 +93,7 @@ MscclppGoal::MscclppGoal(const mscclpp::ExecutionPlan& plan, const MscclppShape&
 }
 
 int MscclppGoal::sumOfAll(int launch, std::int64_t cell) {
-  int sum = m_values.input(launch, 0, cell);
-  for (int rank = 1; rank < m_ranks; ++rank) {
-    sum = m_values.add(sum, m_values.input(launch, rank, cell));
-  }
-  return sum;
+  return m_values.sumOfInputs(launch, m_ranks, cell);
 }
 
 /// Without a sum, all sources of a shard hold the same data: any of them may be what is found.

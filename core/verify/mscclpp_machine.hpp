@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ using RunPlace = ChunkRun::Place;
 
 /// A signal on its way, or a release: what its sender knew.
 struct Notice {
-  std::shared_ptr<const MscclppTimes> times;
+  MscclppTimes times;
   bool isRelaxed = false;
 };
 
@@ -49,6 +50,7 @@ struct End {
   int number = 0;                   ///< among those of its type
   int other = -1;                   ///< the paired end, -1 = none
   std::deque<Notice> notices = {};  ///< for the waits of this end
+  std::vector<int> sleepers = {};   ///< threadblocks that wait for notices
   int sent = 0;                     ///< in this launch
   int waited = 0;
   OpPlace lastSignal = {};
@@ -59,7 +61,7 @@ struct End {
   std::uint32_t waitEpoch = 0;
   // Ports: the proxy.
   std::int32_t actor = -1;
-  std::unique_ptr<MscclppTimes> proxy = {};
+  MscclppTimes proxy = {};
   std::int32_t pusher = -1;
   std::uint32_t pushEpoch = 0;
   int pushLane = -1;
@@ -71,11 +73,12 @@ struct Semaphore {
   struct Release {
     std::int32_t actor = 0;
     std::uint32_t epoch = 0;
-    std::shared_ptr<const MscclppTimes> times = {};
+    MscclppTimes times = {};
   };
   std::vector<Release> releases = {};
   std::vector<std::pair<std::int32_t, std::uint32_t>> acquirers = {};
   std::set<int> users = {};
+  std::vector<int> sleepers = {};  ///< threadblocks that wait for it
 };
 
 struct Barrier {
@@ -93,8 +96,8 @@ struct Block {
   bool isDone = false;
   bool isAtBarrier = false;
   MscclppTimes base = {};
-  std::map<int, MscclppTimes> lanes = {};    ///< what single threads heard since the last nop
-  std::unique_ptr<MscclppClock> flags = {};  ///< what packets told since the last nop
+  std::map<int, MscclppTimes> lanes = {};                   ///< what single threads heard since the last nop
+  MscclppHistory::Moment flags = MscclppHistory::kNothing;  ///< what packets told since the last nop
 };
 
 /// A run of cells as an operation meets it.
@@ -116,7 +119,14 @@ public:
 private:
   void makeActors();
   void noteUsers(const Block& block, const Operation& op);
-  [[nodiscard]] MscclppTimes blank() const { return {MscclppClock(m_actors, 0), MscclppClock(m_actors, 0)}; }
+  void join(int actor, MscclppTimes& mine, const MscclppTimes& other) {
+    mine.seen = m_seen->join(actor, mine.seen, other.seen);
+    mine.ended = m_ended->join(actor, mine.ended, other.ended);
+  }
+  void mark(int actor, MscclppTimes& mine) {
+    mine.seen = m_seen->mark(actor, mine.seen);
+    mine.ended = m_ended->mark(actor, mine.ended);
+  }
 
   /// The k-th of one rank to another is paired with the k-th of the other to the one.
   void pairEnds();
@@ -142,6 +152,8 @@ private:
 
   /// False after a deadlock.
   bool play();
+  void wake(int block);
+  void wakeAll(std::vector<int>& sleepers);
 
   [[nodiscard]] const Operation* current(const Block& block, OpPlace& place) const;
   [[nodiscard]] std::int64_t unitOf(const Block& block) const;
@@ -158,7 +170,7 @@ private:
 
   /// Everything that the threads of a block did and heard is known to all of them.
   void nop(Block& block);
-  [[nodiscard]] std::uint32_t epochOf(const Block& block) const { return block.base.seen[actorOf(block)] + 1; }
+  [[nodiscard]] std::uint32_t epochOf(const Block& block) const { return m_seen->epochOf(actorOf(block)) + 1; }
   MscclppTimes& laneOf(Block& block, int lane);
   [[nodiscard]] const MscclppTimes& knownTo(const Block& block, int lane) const;
 
@@ -171,7 +183,7 @@ private:
   bool acquire(Block& block, const Operation& op, bool mayShare);
 
   /// Of which releases an acquire is certain: those without which fewer than needed could have come.
-  static void joinReleases(const Semaphore& semaphore, int needed, MscclppTimes& mine);
+  void joinReleases(const Semaphore& semaphore, int needed, int actor, MscclppTimes& mine);
 
   [[nodiscard]] End& endOf(const Block& block, const Operation& op, std::size_t index);
 
@@ -208,7 +220,7 @@ private:
 
   bool move(Block& block, const Operation& op, const OpPlace& place);
 
-  [[nodiscard]] bool hasPackets(const std::vector<Transfer>& transfers) const;
+  [[nodiscard]] bool hasPackets(const Block& block, const std::vector<Transfer>& transfers);
 
   /// What the writers of packets had done before has ended; nothing says that it can be read.
   void hearFlags(Block& block, const std::vector<Transfer>& transfers, MscclppTimes& times);
@@ -234,12 +246,11 @@ private:
   /// The same thread of the same operation, which reads before it writes.
   static bool isSameOperation(const MscclppAccess& first, const MscclppAccess& second, bool bothWrite);
 
-  [[nodiscard]] bool isOrdered(const MscclppAccess& first, const MscclppTimes& times, bool isRead) const;
+  [[nodiscard]] bool isOrdered(const MscclppAccess& first, const MscclppTimes& times, bool isRead);
 
   /// Whether a read has ended because packets told so: what it read went into packets, position by position, and
   /// the reader of these has ended, or is the one that writes now, at the same position.
-  [[nodiscard]] bool isChained(const MscclppAccess& first, const MscclppAccess& second,
-                               const MscclppTimes& times) const;
+  [[nodiscard]] bool isChained(const MscclppAccess& first, const MscclppAccess& second, const MscclppTimes& times);
 
   // Texts.
 
@@ -272,11 +283,18 @@ private:
   std::vector<std::vector<int>> m_portEnds;
   std::vector<std::vector<Semaphore>> m_semaphores;
   std::vector<std::vector<Barrier>> m_barriers;
+  /// Two graphs: MscclppTimes.
+  std::optional<MscclppHistory> m_seen;
+  std::optional<MscclppHistory> m_ended;
   std::vector<MscclppTimes> m_callers;
   std::vector<MscclppCell> m_cells;
   std::vector<MscclppInstance> m_instances;
+  std::deque<int> m_ready;                         ///< threadblocks that may go on
+  std::vector<bool> m_isReady;                     ///< by threadblock
+  std::set<int> m_sharing;                         ///< those that only wait for others at a shared semaphore
+  std::vector<std::vector<int>> m_packetSleepers;  ///< by rank: threadblocks that wait for packets there
   /// By instance that wrote packets: what had ended before.
-  std::map<std::int32_t, std::shared_ptr<const MscclppClock>> m_sentWith;
+  std::unordered_map<std::int32_t, MscclppHistory::Moment> m_sentWith;
   std::set<std::tuple<int, int, int, int, int, int>> m_told;
 };
 

@@ -5,32 +5,15 @@
 #include <vector>
 
 #include "mscclpp/execution_plan.hpp"
+#include "verify/mscclpp_history.hpp"
 
 /// Internal to the check of execution plans: who knows of what, and who touched which cell.
 namespace coppice::verify {
 
-/// Of every actor (threadblock, caller of a rank, end of a port channel): how much of what it did is known.
-using MscclppClock = std::vector<std::uint32_t>;
-
 /// What is known of the others: what has happened, and what of that can be read.
 struct MscclppTimes {
-  MscclppClock seen;   ///< with its writes: by release and acquire
-  MscclppClock ended;  ///< in order of time alone: by relaxed signals and the flags of packets too
-
-  void join(const MscclppTimes& other) {
-    joinSeen(other.seen);
-    joinEnded(other.ended);
-  }
-  void joinSeen(const MscclppClock& other) {
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      seen[i] = seen[i] < other[i] ? other[i] : seen[i];
-    }
-  }
-  void joinEnded(const MscclppClock& other) {
-    for (std::size_t i = 0; i < ended.size(); ++i) {
-      ended[i] = ended[i] < other[i] ? other[i] : ended[i];
-    }
-  }
+  MscclppHistory::Moment seen = MscclppHistory::kNothing;   ///< with its writes: by release and acquire
+  MscclppHistory::Moment ended = MscclppHistory::kNothing;  ///< by relaxed signals and the flags of packets too
 };
 
 /// One access to a cell.

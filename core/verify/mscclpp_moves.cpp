@@ -132,7 +132,7 @@ bool Run::move(Block& block, const Operation& op, const OpPlace& place) {
       break;
   }
   const bool waits = mscclpp::shapeOf(op.type).readsPackets;
-  if (waits && !hasPackets(transfers)) {
+  if (waits && !hasPackets(block, transfers)) {
     return false;
   }
   if (isPort) {
@@ -151,11 +151,12 @@ bool Run::move(Block& block, const Operation& op, const OpPlace& place) {
   return true;
 }
 
-bool Run::hasPackets(const std::vector<Transfer>& transfers) const {
+bool Run::hasPackets(const Block& block, const std::vector<Transfer>& transfers) {
   for (const Transfer& transfer : transfers) {
     for (const Cells& source : transfer.sources) {
       for (std::int64_t i = 0; source.isPacked && i < source.count; ++i) {
         if (m_cells[cellAt(source, i)].packetLaunch != m_launch) {
+          m_packetSleepers[ownerOf(source.first)].push_back(actorOf(block));
           return false;
         }
       }
@@ -165,9 +166,6 @@ bool Run::hasPackets(const std::vector<Transfer>& transfers) const {
 }
 
 void Run::hearFlags(Block& block, const std::vector<Transfer>& transfers, MscclppTimes& times) {
-  if (!block.flags) {
-    block.flags = std::make_unique<MscclppClock>(m_actors, 0);
-  }
   for (const Transfer& transfer : transfers) {
     for (const Cells& source : transfer.sources) {
       if (!source.isPacked) {
@@ -181,13 +179,11 @@ void Run::hearFlags(Block& block, const std::vector<Transfer>& transfers, Mscclp
           continue;
         }
         last = writer;
-        times.joinEnded(*known->second);
+        times.ended = m_ended->join(actorOf(block), times.ended, known->second);
       }
     }
   }
-  for (std::size_t i = 0; i < block.flags->size(); ++i) {
-    (*block.flags)[i] = std::max((*block.flags)[i], times.ended[i]);
-  }
+  block.flags = m_ended->join(actorOf(block), block.flags, times.ended);
 }
 
 void Run::moveByPort(Block& block, const Operation& op, const OpPlace& place, const std::vector<Transfer>& transfers,
@@ -211,14 +207,14 @@ void Run::moveByPort(Block& block, const Operation& op, const OpPlace& place, co
     checkEnd(end, single[lane].destinations.front(), place);
     const std::int32_t instance = newInstance(place);
     // Its packets arrive when it has read what they hold.
-    const std::uint32_t epoch = ++end.proxy->seen[end.actor];
-    end.proxy->ended[end.actor] = epoch;
-    transferCells(single[lane], {end.actor, epoch, instance, 0}, *end.proxy);
+    mark(end.actor, end.proxy);
+    const std::uint32_t epoch = m_seen->epochOf(end.actor);
+    transferCells(single[lane], {end.actor, epoch, instance, 0}, end.proxy);
     if (signals) {
-      sendSignal(end, *end.proxy, false, place);
+      sendSignal(end, end.proxy, false, place);
     }
     if (op.type == OpType::putWithSignalAndFlush) {
-      laneOf(block, static_cast<int>(lane)).join(*end.proxy);
+      join(actorOf(block), laneOf(block, static_cast<int>(lane)), end.proxy);
     }
   }
 }
@@ -256,6 +252,11 @@ void Run::transferCells(const Transfer& transfer, MscclppAccess access, const Ms
       writeCell(destination, i, access, times, value);
     }
   }
+  for (const Cells& destination : transfer.destinations) {
+    if (destination.isPacked) {
+      wakeAll(m_packetSleepers[ownerOf(destination.first)]);
+    }
+  }
 }
 
 int Run::readCell(const Cells& cells, std::int64_t i, const MscclppAccess& access, const MscclppTimes& times) {
@@ -278,9 +279,7 @@ void Run::writeCell(const Cells& cells, std::int64_t i, const MscclppAccess& acc
     m_cells[at].packetLaunch = 0;
     return;
   }
-  if (m_sentWith.find(access.instance) == m_sentWith.end()) {
-    m_sentWith.emplace(access.instance, std::make_shared<const MscclppClock>(times.ended));
-  }
+  m_sentWith.try_emplace(access.instance, times.ended);
   for (const std::int64_t cell : {at, at + 1}) {
     if (m_cells[cell].packetLaunch == m_launch && m_faults.wants(MscclppRule::packet)) {
       m_faults.fault(MscclppRule::packet, m_instances[access.instance].place,
@@ -326,21 +325,24 @@ bool Run::isSameOperation(const MscclppAccess& first, const MscclppAccess& secon
   return first.instance == second.instance && first.position == second.position && !bothWrite;
 }
 
-bool Run::isOrdered(const MscclppAccess& first, const MscclppTimes& times, bool isRead) const {
-  if (first.actor < 0 || times.seen[first.actor] >= first.epoch) {
+bool Run::isOrdered(const MscclppAccess& first, const MscclppTimes& times, bool isRead) {
+  if (first.actor < 0) {
     return true;
   }
   const MscclppInstance& instance = m_instances[first.instance];
-  if ((isRead || instance.isCaller) && times.ended[first.actor] >= first.epoch) {
-    return true;
-  }
   // What a rank did in an earlier launch has ended, and can be read, when it starts the next one. A proxy may be
   // behind.
   const bool isProxy = static_cast<std::size_t>(first.actor) >= m_blocks.size() + m_plan.gpus.size();
-  return !isProxy && times.ended[callerOf(instance.place.rank)] > static_cast<std::uint32_t>(instance.launch);
+  const auto next = static_cast<std::uint32_t>(instance.launch) + 1;
+  if (!isProxy && instance.launch < m_launch && m_ended->knows(times.ended, callerOf(instance.place.rank), next)) {
+    return true;
+  }
+  // Whatever is seen has ended.
+  return isRead || instance.isCaller ? m_ended->knows(times.ended, first.actor, first.epoch)
+                                     : m_seen->knows(times.seen, first.actor, first.epoch);
 }
 
-bool Run::isChained(const MscclppAccess& first, const MscclppAccess& second, const MscclppTimes& times) const {
+bool Run::isChained(const MscclppAccess& first, const MscclppAccess& second, const MscclppTimes& times) {
   const int launch = m_instances[first.instance].launch;
   std::set<std::pair<std::int32_t, std::int32_t>> met;
   std::vector<std::pair<std::int32_t, std::int32_t>> open{{first.instance, first.position}};
@@ -356,7 +358,7 @@ bool Run::isChained(const MscclppAccess& first, const MscclppAccess& second, con
           continue;
         }
         if ((reader.instance == second.instance && reader.position == second.position) ||
-            times.ended[reader.actor] >= reader.epoch) {
+            m_ended->knows(times.ended, reader.actor, reader.epoch)) {
           return true;
         }
         open.emplace_back(reader.instance, reader.position);

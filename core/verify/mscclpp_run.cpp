@@ -10,8 +10,6 @@ namespace mscclpp_run {
 namespace {
 
 constexpr std::int64_t kMaxCells = std::int64_t{1} << 24;
-/// Clocks of all threadblocks together.
-constexpr std::size_t kMaxClocks = std::size_t{1} << 28;
 constexpr std::uint64_t kMaxEvents = std::uint64_t{1} << 26;
 
 }  // namespace
@@ -33,12 +31,6 @@ Result<MscclppOutcome> Run::run() {
                  "verify a plan with fewer chunks"};
   }
   makeActors();
-  if (m_blocks.size() * m_actors > kMaxClocks) {
-    return Error{ErrorCode::limit,
-                 std::to_string(m_blocks.size()) + " threadblocks and " + std::to_string(m_actors) +
-                     " actors are more than can be followed",
-                 "verify a plan with fewer threadblocks"};
-  }
   m_cells.resize(static_cast<std::size_t>(m_layout.cells()));
   const int launches = m_plan.doublesScratch ? 4 : 2;
   for (m_launch = 1; m_launch <= launches; ++m_launch) {
@@ -82,14 +74,8 @@ void Run::makeActors() {
     add(m_plan.gpus[rank].portPeers, true, m_portEnds[rank]);
   }
   pairEnds();
-  for (End& end : m_ends) {
-    if (end.isPort) {
-      end.proxy = std::make_unique<MscclppTimes>(blank());
-    }
-  }
-  for (Block& block : m_blocks) {
-    block.base = blank();
-  }
+  m_seen.emplace(m_actors);
+  m_ended.emplace(m_actors);
   for (const Gpu& gpu : m_plan.gpus) {
     std::vector<Semaphore>& semaphores = m_semaphores.emplace_back();
     for (const int value : gpu.semaphores) {
@@ -105,7 +91,7 @@ void Run::makeActors() {
       }
     }
   }
-  m_callers.assign(m_plan.gpus.size(), blank());
+  m_callers.resize(m_plan.gpus.size());
 }
 
 void Run::noteUsers(const Block& block, const Operation& op) {
@@ -148,8 +134,7 @@ void Run::startLaunch() {
     for (std::int64_t i = 0; i < inputs; ++i) {
       m_cells[m_layout.inputOf(rank) + i].value = m_values.input(m_launch, rank, i);
     }
-    caller.seen[callerOf(rank)] = epoch;
-    caller.ended[callerOf(rank)] = epoch;
+    mark(callerOf(rank), caller);
     for (int b = m_firstBlock[rank]; b < m_firstBlock[rank + 1]; ++b) {
       Block& block = m_blocks[b];
       block.op = 0;
@@ -166,7 +151,7 @@ void Run::finishLaunch() {
     MscclppTimes& caller = m_callers[rank];
     for (int b = m_firstBlock[rank]; b < m_firstBlock[rank + 1]; ++b) {
       nop(m_blocks[b]);
-      caller.join(m_blocks[b].base);
+      join(callerOf(rank), caller, m_blocks[b].base);
     }
     for (Semaphore& semaphore : m_semaphores[rank]) {
       semaphore.releases.clear();
@@ -197,7 +182,7 @@ void Run::checkLeft(int rank, std::int64_t cell, const MscclppTimes& caller) {
   const auto tell = [&](const MscclppAccess& access, const char* does) {
     const MscclppInstance& instance = m_instances[access.instance];
     if (!instance.isCaller && instance.place.rank >= 0) {
-      const bool isRelaxed = caller.ended[access.actor] >= access.epoch;
+      const bool isRelaxed = m_ended->knows(caller.ended, access.actor, access.epoch);
       m_faults.fault(
           MscclppRule::race, instance.place,
           std::string(does) + " " + nameOf(cell) +
@@ -244,20 +229,27 @@ std::string Run::channelText(const End& end) {
 }
 
 bool Run::play() {
-  bool moves = true;
-  while (moves) {
-    moves = false;
+  m_isReady.assign(m_blocks.size(), false);
+  m_sharing.clear();
+  m_packetSleepers.assign(m_plan.gpus.size(), {});
+  for (std::size_t index = 0; index < m_blocks.size(); ++index) {
+    wake(static_cast<int>(index));
+  }
+  while (!m_ready.empty()) {
     throwIfCancelled(m_progress);
-    for (Block& block : m_blocks) {
-      while (!block.isDone && step(block, false)) {
-        moves = true;
-      }
+    Block& block = m_blocks[m_ready.front()];
+    m_isReady[m_ready.front()] = false;
+    m_ready.pop_front();
+    // Where it cannot go on, it sleeps at what it waits for.
+    while (!block.isDone && step(block, false)) {
     }
     // Semaphores that several threadblocks share: those that wait there are let through as late as can be, so that
     // all that may come before has come.
-    for (Block& block : m_blocks) {
-      if (!moves && !block.isDone && step(block, true)) {
-        moves = true;
+    while (m_ready.empty() && !m_sharing.empty()) {
+      const int index = *m_sharing.begin();
+      m_sharing.erase(m_sharing.begin());
+      if (step(m_blocks[index], true)) {
+        wake(index);
       }
     }
     if (m_events > kMaxEvents) {
@@ -271,6 +263,20 @@ bool Run::play() {
     tellDeadlock();
   }
   return isDone;
+}
+
+void Run::wake(int block) {
+  if (!m_isReady[block]) {
+    m_isReady[block] = true;
+    m_ready.push_back(block);
+  }
+}
+
+void Run::wakeAll(std::vector<int>& sleepers) {
+  for (const int block : sleepers) {
+    wake(block);
+  }
+  sleepers.clear();
 }
 
 const Operation* Run::current(const Block& block, OpPlace& place) const {

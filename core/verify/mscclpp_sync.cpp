@@ -7,17 +7,14 @@
 namespace coppice::verify::mscclpp_run {
 
 void Run::nop(Block& block) {
+  const int actor = actorOf(block);
   for (const auto& [lane, times] : block.lanes) {
-    block.base.join(times);
+    join(actor, block.base, times);
   }
   block.lanes.clear();
-  if (block.flags) {
-    block.base.joinEnded(*block.flags);
-    block.flags.reset();
-  }
-  const int actor = actorOf(block);
-  ++block.base.seen[actor];
-  ++block.base.ended[actor];
+  block.base.ended = m_ended->join(actor, block.base.ended, block.flags);
+  block.flags = MscclppHistory::kNothing;
+  mark(actor, block.base);
 }
 
 MscclppTimes& Run::laneOf(Block& block, int lane) {
@@ -44,12 +41,12 @@ bool Run::barrier(Block& block, const Operation& op, const OpPlace& place) {
     if (static_cast<int>(barrier.arrived.size()) == op.barrierBlocks) {
       MscclppTimes all = block.base;
       for (const int other : barrier.arrived) {
-        all.join(m_blocks[other].base);
+        join(actor, all, m_blocks[other].base);
       }
       // One that still waits for the time before would miss its end, unless it belongs to this time too.
       const bool haveLeft = std::all_of(barrier.last.begin(), barrier.last.end(), [&](const auto& left) {
         return std::find(barrier.arrived.begin(), barrier.arrived.end(), left.first) != barrier.arrived.end() ||
-               all.ended[left.first] >= left.second;
+               m_ended->knows(all.ended, left.first, left.second);
       });
       if (!haveLeft) {
         m_faults.fault(MscclppRule::barrier, place,
@@ -60,11 +57,12 @@ bool Run::barrier(Block& block, const Operation& op, const OpPlace& place) {
       barrier.last.clear();
       for (const int other : barrier.arrived) {
         Block& member = m_blocks[other];
-        const std::uint32_t mine = member.base.seen[other];
+        const std::uint32_t mine = m_seen->epochOf(other);
         member.base = all;
         nop(member);
         barrier.last.emplace_back(other, mine + 1);
         barrier.freed.insert(other);
+        wake(other);
       }
       barrier.arrived.clear();
     }
@@ -81,8 +79,8 @@ void Run::release(Block& block, const Operation& op) {
   for (std::size_t lane = 0; lane < op.semaphores.size(); ++lane) {
     Semaphore& semaphore = m_semaphores[block.rank][op.semaphores[lane]];
     ++semaphore.value;
-    semaphore.releases.push_back(
-        {actorOf(block), epochOf(block), std::make_shared<const MscclppTimes>(knownTo(block, static_cast<int>(lane)))});
+    wakeAll(semaphore.sleepers);
+    semaphore.releases.push_back({actorOf(block), epochOf(block), knownTo(block, static_cast<int>(lane))});
   }
 }
 
@@ -101,8 +99,13 @@ bool Run::acquire(Block& block, const Operation& op, bool mayShare) {
     ++wanted[id];
   }
   for (const auto& [id, count] : wanted) {
-    const Semaphore& semaphore = m_semaphores[block.rank][id];
-    if (semaphore.value < count || (!mayShare && isShared(semaphore))) {
+    Semaphore& semaphore = m_semaphores[block.rank][id];
+    if (semaphore.value < count) {
+      semaphore.sleepers.push_back(actorOf(block));
+      return false;
+    }
+    if (!mayShare && isShared(semaphore)) {
+      m_sharing.insert(actorOf(block));
       return false;
     }
   }
@@ -116,16 +119,16 @@ bool Run::acquire(Block& block, const Operation& op, bool mayShare) {
     // Acquires that are certain to come before this one, and it.
     int certain = 1;
     for (const auto& [other, epoch] : semaphore.acquirers) {
-      certain += other == actor || mine.ended[other] >= epoch ? 1 : 0;
+      certain += other == actor || m_ended->knows(mine.ended, other, epoch) ? 1 : 0;
     }
     semaphore.acquirers.emplace_back(actor, epochOf(block));
     const int needed = certain - m_plan.gpus[block.rank].semaphores[id];
-    joinReleases(semaphore, needed, mine);
+    joinReleases(semaphore, needed, actor, mine);
   }
   return true;
 }
 
-void Run::joinReleases(const Semaphore& semaphore, int needed, MscclppTimes& mine) {
+void Run::joinReleases(const Semaphore& semaphore, int needed, int actor, MscclppTimes& mine) {
   const auto& releases = semaphore.releases;
   const bool isSingle = std::all_of(releases.begin(), releases.end(), [&](const Semaphore::Release& release) {
     return release.actor == releases.front().actor;
@@ -133,7 +136,7 @@ void Run::joinReleases(const Semaphore& semaphore, int needed, MscclppTimes& min
   if (isSingle) {
     // The latest of those needed knows of the ones before.
     if (needed > 0 && static_cast<std::size_t>(needed) <= releases.size()) {
-      mine.join(*releases[static_cast<std::size_t>(needed) - 1].times);
+      join(actor, mine, releases[static_cast<std::size_t>(needed) - 1].times);
     }
     return;
   }
@@ -142,11 +145,11 @@ void Run::joinReleases(const Semaphore& semaphore, int needed, MscclppTimes& min
     for (std::size_t j = 0; j < releases.size() && without < needed; ++j) {
       const bool isAfter = releases[j].actor == releases[i].actor
                                ? j > i
-                               : releases[j].times->ended[releases[i].actor] >= releases[i].epoch;
+                               : m_ended->knows(releases[j].times.ended, releases[i].actor, releases[i].epoch);
       without += j != i && !isAfter ? 1 : 0;
     }
     if (without < needed) {
-      mine.join(*releases[i].times);
+      join(actor, mine, releases[i].times);
     }
   }
 }
@@ -161,14 +164,14 @@ End& Run::endOf(const Block& block, const Operation& op, std::size_t index) {
 void Run::checkUser(const Block& block, std::int32_t& user, std::uint32_t& epoch, const MscclppTimes& known,
                     const End& end, const char* does, const OpPlace& place) {
   const int actor = actorOf(block);
-  if (user >= 0 && user != actor && known.ended[user] < epoch) {
+  if (user >= 0 && user != actor && !m_ended->knows(known.ended, user, epoch)) {
     m_faults.fault(MscclppRule::channel, place,
                    "threadblock " + std::to_string(m_blocks[user].index) + " " + does + " on " + channelText(end) +
                        " to rank " + std::to_string(end.peer) + " too, without an order between the two",
                    "give each threadblock channels of its own");
   }
   user = actor;
-  epoch = block.base.seen[actor] + 1;
+  epoch = epochOf(block);
 }
 
 void Run::signal(Block& block, const Operation& op, const OpPlace& place) {
@@ -177,7 +180,7 @@ void Run::signal(Block& block, const Operation& op, const OpPlace& place) {
     const MscclppTimes& known = knownTo(block, static_cast<int>(lane));
     if (end.isPort) {
       push(block, end, known, static_cast<int>(lane), place, true);
-      sendSignal(end, *end.proxy, false, place);
+      sendSignal(end, end.proxy, false, place);
     } else {
       checkUser(block, end.signaller, end.signalEpoch, known, end, "signals", place);
       sendSignal(end, known, op.type == OpType::relaxedSignal, place);
@@ -189,13 +192,16 @@ void Run::sendSignal(End& end, const MscclppTimes& known, bool isRelaxed, const 
   ++end.sent;
   end.lastSignal = place;
   if (end.other >= 0) {
-    m_ends[end.other].notices.push_back({std::make_shared<const MscclppTimes>(known), isRelaxed});
+    m_ends[end.other].notices.push_back({known, isRelaxed});
+    wakeAll(m_ends[end.other].sleepers);
   }
 }
 
 bool Run::wait(Block& block, const Operation& op, const OpPlace& place) {
   for (std::size_t lane = 0; lane < op.channels.size(); ++lane) {
-    if (endOf(block, op, lane).notices.empty()) {
+    End& end = endOf(block, op, lane);
+    if (end.notices.empty()) {
+      end.sleepers.push_back(actorOf(block));
       return false;
     }
   }
@@ -206,10 +212,10 @@ bool Run::wait(Block& block, const Operation& op, const OpPlace& place) {
     const Notice notice = std::move(end.notices.front());
     end.notices.pop_front();
     ++end.waited;
-    mine.joinEnded(notice.times->ended);
+    mine.ended = m_ended->join(actorOf(block), mine.ended, notice.times.ended);
     // A port has no relaxed wait.
     if (end.isPort || (!notice.isRelaxed && op.type == OpType::wait)) {
-      mine.joinSeen(notice.times->seen);
+      mine.seen = m_seen->join(actorOf(block), mine.seen, notice.times.seen);
     }
   }
   return true;
@@ -218,7 +224,8 @@ bool Run::wait(Block& block, const Operation& op, const OpPlace& place) {
 void Run::push(Block& block, End& end, const MscclppTimes& known, int lane, const OpPlace& place, bool isSignal) {
   const int actor = actorOf(block);
   const bool isSame = end.pusher == actor;
-  const bool isLater = end.pusher < 0 || known.ended[end.pusher] >= end.pushEpoch || (isSame && lane == end.pushLane);
+  const bool isLater =
+      end.pusher < 0 || m_ended->knows(known.ended, end.pusher, end.pushEpoch) || (isSame && lane == end.pushLane);
   if (!isLater && (isSignal || !isSame)) {
     m_faults.fault(MscclppRule::port, place,
                    isSame ? "two threads ask for transfers and a signal on " + channelText(end) +
@@ -228,9 +235,9 @@ void Run::push(Block& block, End& end, const MscclppTimes& known, int lane, cons
                    isSame ? "put a nop between them, or use pws" : "give each threadblock channels of its own");
   }
   end.pusher = actor;
-  end.pushEpoch = block.base.seen[actor] + 1;
+  end.pushEpoch = epochOf(block);
   end.pushLane = lane;
-  end.proxy->join(known);
+  join(end.actor, end.proxy, known);
 }
 
 }  // namespace coppice::verify::mscclpp_run

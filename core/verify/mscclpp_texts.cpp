@@ -83,7 +83,7 @@ void Run::tellRace(std::int64_t cell, const MscclppAccess& first, const char* fi
   } else if (isSameBlock) {
     text += ": the threads of the block share out the two differently, without a nop between";
     fix = "put a nop between the two";
-  } else if (times.ended[first.actor] >= first.epoch) {
+  } else if (m_ended->knows(times.ended, first.actor, first.epoch)) {
     text += ": it has ended by then, but relaxed signals and flags of packets order no data";
     fix = "use signal and wait between the two";
   } else {

@@ -5,11 +5,23 @@
 
 namespace coppice::verify {
 
+namespace {
+
+std::uint64_t hashOfTerms(const MscclppValues::Terms& terms) {
+  std::uint64_t hash = terms.size();
+  for (const auto& [term, count] : terms) {
+    hash = (hash ^ static_cast<std::uint64_t>(term) ^ (static_cast<std::uint64_t>(count) << 48)) * 0x9E3779B97F4A7C15U;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+}  // namespace
+
 int MscclppValues::single(std::int64_t term) {
-  const auto [found, isNew] = m_singles.try_emplace(term, static_cast<int>(m_terms.size()));
+  const auto [found, isNew] = m_singles.try_emplace(term, kUndefined);
   if (isNew) {
-    m_terms.push_back({{term, 1}});
-    m_numberOf.emplace(m_terms.back(), found->second);
+    found->second = numberOf({{term, 1}});
   }
   return found->second;
 }
@@ -40,11 +52,33 @@ int MscclppValues::add(int a, int b) {
       ++j;
     }
   }
-  const auto [number, isNewSum] = m_numberOf.try_emplace(sum, static_cast<int>(m_terms.size()));
-  if (isNewSum) {
-    m_terms.push_back(std::move(sum));
+  const int number = numberOf(std::move(sum));
+  known->second = number;
+  return number;
+}
+
+int MscclppValues::numberOf(Terms terms) {
+  const std::uint64_t hash = hashOfTerms(terms);
+  const auto [first, last] = m_numbers.equal_range(hash);
+  const auto found = std::find_if(first, last, [&](const auto& entry) { return m_terms[entry.second] == terms; });
+  if (found != last) {
+    return found->second;
   }
-  known->second = number->second;
+  const auto number = static_cast<int>(m_terms.size());
+  m_terms.push_back(std::move(terms));
+  m_numbers.emplace(hash, number);
+  return number;
+}
+
+int MscclppValues::sumOfInputs(int launch, int ranks, std::int64_t cell) {
+  const auto [known, isNew] = m_inputSums.try_emplace(termOf(launch, 0, cell), kUndefined);
+  if (isNew) {
+    Terms terms;
+    for (int rank = 0; rank < ranks; ++rank) {
+      terms.emplace_back(termOf(launch, rank, cell), 1);
+    }
+    known->second = numberOf(std::move(terms));
+  }
   return known->second;
 }
 

@@ -302,6 +302,37 @@ private slots:
     ops.erase(ops.size() - 1);
     QCOMPARE(judgement(json), QString());
   }
+
+  /// As many threadblocks as hundreds of GPUs have; each waits for the one before.
+  void manyThreadblocks() {
+    constexpr int kBlocks = 17000;
+    mscclpp::ExecutionPlan many = mscclpp::readPlan(bySemaphore().dump()).value();
+    mscclpp::Gpu& gpu = many.gpus[0];
+    const mscclpp::ThreadBlock first = gpu.blocks[0];
+    const mscclpp::ThreadBlock last = gpu.blocks[1];
+    gpu.blocks = {first};
+    gpu.semaphores.assign(kBlocks, 0);
+    for (int index = 1; index + 1 < kBlocks; ++index) {
+      mscclpp::Operation acquire = last.ops[0];
+      mscclpp::Operation release = first.ops[2];
+      acquire.semaphores = {index - 1};
+      release.semaphores = {index};
+      gpu.blocks.push_back({.ops = {acquire, last.ops[1], release}});
+    }
+    gpu.blocks.push_back(last);
+    gpu.blocks.back().ops[0].semaphores = {kBlocks - 2};
+    const verify::MscclppCheckOptions options{.multiprocessors = kBlocks};
+    const auto verdict = verify::verifyExecutionPlan(many, options);
+    QVERIFY2(verdict, verdict ? "" : describe(verdict.error()).c_str());
+    QVERIFY2(verdict->ok, verdict->ok ? "" : describe(verdict->findings.front()).c_str());
+    // One in the middle that does not wait: the last reads what may not have been written.
+    auto& middle = gpu.blocks[kBlocks / 2].ops;
+    std::swap(middle.front(), middle.back());
+    const auto broken = verify::verifyExecutionPlan(many, options);
+    QVERIFY(broken && !broken->ok);
+    QVERIFY2(describe(broken->findings.front()).find("s[0]") != std::string::npos,
+             describe(broken->findings.front()).c_str());
+  }
 };
 
 void TestMscclppVerifier::finds_data() {
