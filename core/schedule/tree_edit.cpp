@@ -2,11 +2,14 @@
 #include "schedule/tree_edit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "base/failure.hpp"
+#include "base/rows.hpp"
 #include "base/text.hpp"
+#include "schedule/arc_finder.hpp"
 #include "schedule/link_loads.hpp"
 #include "schedule/step_routes.hpp"
 
@@ -38,29 +41,38 @@ std::vector<bool> below(int gpuCount, std::span<const TreeEdge> edges, Rank chil
   return isBelow;
 }
 
-void requirePossible(const Fabric& fabric, const Forest& forest, const NewParent& change) {
-  if (!forest.rotations.empty()) {
-    refuse("trees that are images of others cannot be changed one by one", "write all trees first");
-  }
+void requirePlain(const Forest& forest) {
   if (std::ranges::any_of(forest.edges, [](const TreeEdge& edge) { return edge.pruned > 0; })) {
     refuse("switches copy or sum in these trees, which cannot be changed by hand", "generate with --plain-switches");
   }
-  if (change.tree < 0 || change.tree >= std::ssize(forest.trees)) {
-    refuse("there is no tree " + std::to_string(change.tree),
-           "give one from 0 to " + std::to_string(std::ssize(forest.trees) - 1));
+}
+
+/// @param trees how many there are
+void requireNumbers(const Forest& forest, std::int64_t trees, const NewParent& change) {
+  if (change.tree < 0 || change.tree >= trees) {
+    refuse("there is no tree " + std::to_string(change.tree), "give one from 0 to " + std::to_string(trees - 1));
   }
   const auto isRank = [&](Rank rank) { return rank >= 0 && rank < forest.gpuCount; };
   if (!isRank(change.child) || !isRank(change.parent)) {
     refuse("there is no such rank", "give ranks from 0 to " + std::to_string(forest.gpuCount - 1));
   }
-  const Tree& tree = forest.trees[change.tree];
-  if (tree.root == change.child) {
+}
+
+void requirePossible(const Fabric& fabric, Rank root, std::span<const TreeEdge> edges, const NewParent& change) {
+  if (root == change.child) {
     refuse(nameOf(fabric, change.child) + " is the root of the tree and has no parent", "choose another GPU");
   }
-  if (below(forest.gpuCount, forest.edgesOf(tree), change.child)[change.parent]) {
+  if (below(fabric.gpuCount(), edges, change.child)[change.parent]) {
     refuse(nameOf(fabric, change.parent) + " hangs below " + nameOf(fabric, change.child) +
                " in this tree and cannot become its parent",
            "choose a GPU that does not get the data through it");
+  }
+}
+
+void requireChange(const Fabric& fabric, const TreeEdge& old, std::span<const NodeIndex> oldRoute,
+                   const NewParent& change, std::span<const NodeIndex> route) {
+  if (old.parent == change.parent && std::ranges::equal(oldRoute, route)) {
+    refuse(nameOf(fabric, change.child) + " hangs there already, by this route", "choose another GPU or route");
   }
 }
 
@@ -105,16 +117,47 @@ std::vector<TreeEdge> breadthFirst(Rank root, int gpuCount, std::span<const Tree
   return ordered;
 }
 
+/// Links of the route, into Fabric::arcs(). @pre the fabric has them
+std::vector<std::int32_t> arcsOf(const ArcFinder& arcs, std::span<const NodeIndex> route) {
+  std::vector<std::int32_t> result;
+  for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+    result.push_back(arcs.find(route[i], route[i + 1]));
+  }
+  return result;
+}
+
+RouteChange changedRoute(const Fabric& fabric, const Forest& forest, const NewParent& change) {
+  requirePlain(forest);
+  TreeReader reader(forest);
+  requireNumbers(forest, reader.size(), change);
+  const TreeReader::View view = reader.read(change.tree);
+  requirePossible(fabric, view.root, view.edges, change);
+  const auto old = std::ranges::find(view.edges, change.child, &TreeEdge::child);
+  const auto oldRoute = reader.path(*old);
+  RouteChange result{routeOf(fabric, forest.direction, change), {}, {}};
+  requireChange(fabric, *old, oldRoute, change, result.route);
+  const ArcFinder arcs(fabric, Direction::out);
+  result.freed = arcsOf(arcs, oldRoute);
+  result.taken = arcsOf(arcs, result.route);
+  return result;
+}
+
 EditedForest changed(const Fabric& fabric, const Forest& forest, const NewParent& change, const Progress& progress) {
-  requirePossible(fabric, forest, change);
-  EditedForest result{forest, change.tree};
-  Forest& made = result.forest;
+  if (!forest.rotations.empty()) {
+    refuse("trees that are images of others cannot be changed one by one", "write all trees first");
+  }
+  requirePlain(forest);
+  requireNumbers(forest, std::ssize(forest.trees), change);
   const Tree tree = forest.trees[change.tree];
-  const PathId path = made.paths.add(routeOf(fabric, forest.direction, change));
   const auto old = forest.edgesOf(tree);
+  requirePossible(fabric, tree.root, old, change);
   std::vector<TreeEdge> edges(old.begin(), old.end());
   const auto edge = std::ranges::find(edges, change.child, &TreeEdge::child);
-  *edge = {change.parent, change.child, path, 0};
+  const std::vector<NodeIndex> route = routeOf(fabric, forest.direction, change);
+  requireChange(fabric, *edge, forest.paths[edge->path], change, route);
+  EditedForest result{forest, change.tree};
+  Forest& made = result.forest;
+  *edge = {change.parent, change.child, made.paths.add(route), 0};
   edges = breadthFirst(tree.root, forest.gpuCount, edges);
   if (tree.multiplicity == 1) {
     std::ranges::copy(edges, made.edges.begin() + tree.firstEdge);
@@ -128,7 +171,141 @@ EditedForest changed(const Fabric& fabric, const Forest& forest, const NewParent
   return result;
 }
 
+/// Shortest, both ends included, through no GPU and nothing that is blocked; empty where there is none.
+std::vector<NodeIndex> shortestWay(const Fabric& fabric, const Rows<std::int32_t>& arcsOut, NodeIndex from,
+                                   NodeIndex to, const std::vector<bool>& isBlocked) {
+  std::vector<NodeIndex> before(static_cast<std::size_t>(fabric.nodeCount()), -1);
+  before[from] = from;
+  std::vector<NodeIndex> queue{from};
+  for (std::size_t i = 0; i < queue.size() && before[to] < 0; ++i) {
+    const NodeIndex node = queue[i];
+    if (node != from && fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
+      continue;
+    }
+    for (const std::int32_t arc : arcsOut[node]) {
+      const NodeIndex next = fabric.arcs()[arc].head;
+      if (before[next] < 0 && !isBlocked[next]) {
+        before[next] = node;
+        queue.push_back(next);
+      }
+    }
+  }
+  if (before[to] < 0) {
+    return {};
+  }
+  std::vector<NodeIndex> way{to};
+  while (way.back() != from) {
+    way.push_back(before[way.back()]);
+  }
+  std::ranges::reverse(way);
+  return way;
+}
+
+/// A way from `from` to `first`, and one from `last` to `to`, that share no node.
+class TwoWays {
+public:
+  TwoWays(const Fabric& fabric, NodeIndex from, NodeIndex first, NodeIndex last, NodeIndex to)
+      : m_fabric(fabric),
+        m_arcsOut(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
+        m_ends{{{from, first}, {last, to}}} {}
+
+  /// Both one after the other; the way with that index is found first. Empty where there is none.
+  [[nodiscard]] std::vector<NodeIndex> route(std::size_t firstFound) const {
+    std::array<std::vector<NodeIndex>, 2> ways;
+    std::vector<bool> isBlocked(static_cast<std::size_t>(m_fabric.nodeCount()), false);
+    const std::size_t secondFound = 1 - firstFound;
+    // The ends of the other way are not on this one, but where both ways meet in a node.
+    for (const NodeIndex end : {m_ends[secondFound].from, m_ends[secondFound].to}) {
+      isBlocked[end] = end != m_ends[firstFound].from && end != m_ends[firstFound].to;
+    }
+    ways[firstFound] = shortestWay(m_fabric, m_arcsOut, m_ends[firstFound].from, m_ends[firstFound].to, isBlocked);
+    isBlocked.assign(isBlocked.size(), false);
+    for (const NodeIndex node : ways[firstFound]) {
+      isBlocked[node] = node != m_ends[secondFound].from && node != m_ends[secondFound].to;
+    }
+    ways[secondFound] = shortestWay(m_fabric, m_arcsOut, m_ends[secondFound].from, m_ends[secondFound].to, isBlocked);
+    if (ways[0].empty() || ways[1].empty()) {
+      return {};
+    }
+    const bool isOneNode = ways[0].back() == ways[1].front();
+    ways[0].insert(ways[0].end(), ways[1].begin() + (isOneNode ? 1 : 0), ways[1].end());
+    return ways[0];
+  }
+
+private:
+  struct Ends {
+    NodeIndex from = 0;
+    NodeIndex to = 0;
+  };
+
+  const Fabric& m_fabric;
+  Rows<std::int32_t> m_arcsOut;  ///< by tail, into Fabric::arcs()
+  std::array<Ends, 2> m_ends;
+};
+
 }  // namespace
+
+Result<std::vector<NodeIndex>> routeThrough(const Fabric& fabric, NodeIndex from, NodeIndex to,
+                                            std::span<const NodeIndex> through) {
+  const NodeIndex first = through.front();
+  const NodeIndex last = through.back();
+  const auto isGpuBetween = [&](NodeIndex node) {
+    return node != from && node != to && fabric.nodes()[node].kind == fabric::NodeKind::gpu;
+  };
+  std::vector<NodeIndex> best;
+  // A GPU stands at the ends alone: the first at the start, the second at the end.
+  if (first != to && last != from && !isGpuBetween(first) && !isGpuBetween(last)) {
+    const TwoWays ways(fabric, from, first, last, to);
+    for (const std::size_t firstFound : {std::size_t{0}, std::size_t{1}}) {
+      std::vector<NodeIndex> route = ways.route(firstFound);
+      if (!route.empty() && (best.empty() || route.size() < best.size())) {
+        best = std::move(route);
+      }
+    }
+  }
+  if (best.empty()) {
+    const auto named = [&](NodeIndex node) { return inQuotes(fabric.nodes()[node].id); };
+    return Error{ErrorCode::infeasible,
+                 "no route from " + named(from) + " to " + named(to) + " leads through " + named(first) +
+                     (through.size() > 1 ? " and " + named(last) : std::string()) +
+                     " without other GPUs and without passing a node twice",
+                 "choose a switch or a link between the two"};
+  }
+  return best;
+}
+
+std::optional<std::int64_t> mirroredTree(const Forest& forest, std::int64_t tree, const Forest& other) {
+  TreeReader reader(forest);
+  TreeReader others(other);
+  const TreeReader::View view = reader.read(tree);
+  std::vector<const TreeEdge*> edgeTo(static_cast<std::size_t>(forest.gpuCount), nullptr);
+  for (const TreeEdge& edge : view.edges) {
+    edgeTo[edge.child] = &edge;
+  }
+  const auto isMirrored = [&](const TreeEdge& edge) {
+    const TreeEdge& own = *edgeTo[edge.child];
+    if (own.parent != edge.parent || own.pruned > 0 || edge.pruned > 0) {
+      return false;
+    }
+    const auto there = reader.path(own);
+    const auto back = others.path(edge);
+    return std::equal(there.begin(), there.end(), back.rbegin(), back.rend());
+  };
+  for (std::int64_t i = 0; i < others.size(); ++i) {
+    if (others.head(i).root == view.root) {
+      const TreeReader::View candidate = others.read(i);
+      if (std::ranges::all_of(candidate.edges, isMirrored)) {
+        return i;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Result<RouteChange> routeChange(const Fabric& fabric, const Forest& forest, const NewParent& change) {
+  return guarded([&]() -> Result<RouteChange> { return changedRoute(fabric, forest, change); },
+                 {.overflowFix = "use bandwidths with fewer digits"});
+}
 
 Result<EditedForest> withNewParent(const Fabric& fabric, const Forest& forest, const NewParent& change,
                                    const Progress& progress) {

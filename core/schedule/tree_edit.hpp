@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,13 +10,15 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/tree_reader.hpp"
 
 /// Changes of trees by hand.
 namespace coppice::schedule {
 
-/// One GPU of one tree is hung below another GPU, with all that is below it.
+/// One GPU of one tree is hung below another GPU, with all that is below it. The parent may be the one that it has:
+/// then the edge takes another route.
 struct NewParent {
-  std::int64_t tree = 0;  ///< into Forest::trees
+  std::int64_t tree = 0;  ///< in the order of TreeReader; without rotations, into Forest::trees
   fabric::Rank child = 0;
   fabric::Rank parent = 0;
   std::vector<fabric::NodeIndex> route = {};  ///< in the direction of the data; empty = a shortest one
@@ -29,9 +32,33 @@ struct EditedForest {
 /// The forest with that change of one copy of the tree: where it has several, the changed one becomes a tree of its own
 /// behind it. The scale becomes what the busiest link needs, so that algbw() is what the trees reach as they are.
 /// Errors: badUsage (rotations, pruned edges, no such tree or GPU, a root or a parent below the child, a route that the
-/// fabric has not), infeasible (only other GPUs join the two), overflow, cancelled.
+/// fabric has not, or that the edge has already), infeasible (only other GPUs join the two), overflow, cancelled.
 [[nodiscard]] Result<EditedForest> withNewParent(const fabric::Fabric& fabric, const Forest& forest,
                                                  const NewParent& change, const Progress& progress = {});
+
+/// What a change does to the links, for one copy of the tree.
+struct RouteChange {
+  std::vector<fabric::NodeIndex> route;  ///< of the new edge, in the direction of the data
+  std::vector<std::int32_t> freed;       ///< the links of the old edge, into Fabric::arcs()
+  std::vector<std::int32_t> taken;       ///< those of the new one
+};
+
+/// That of withNewParent, without making the forest; trees may be images of others. Time grows with the fabric and the
+/// written trees. Errors: as withNewParent, but for rotations.
+[[nodiscard]] Result<RouteChange> routeChange(const fabric::Fabric& fabric, const Forest& forest,
+                                              const NewParent& change);
+
+/// The shortest route found from a GPU to another that leads through one node, or over one link from its tail to its
+/// head, and through no GPU and no node twice. The part before and the part after are shortest one after the other, the
+/// shorter of both orders counts: where ways are narrow, a route that exists may not be found.
+/// @param through a node, or tail and head of a link  Errors: infeasible (no such route is found).
+[[nodiscard]] Result<std::vector<fabric::NodeIndex>> routeThrough(const fabric::Fabric& fabric, fabric::NodeIndex from,
+                                                                  fabric::NodeIndex to,
+                                                                  std::span<const fabric::NodeIndex> through);
+
+/// The tree of the other half of an allreduce with the same root and edges and all routes turned round, in the order of
+/// TreeReader; nullopt where there is none. Where it has several copies, the first such tree.
+[[nodiscard]] std::optional<std::int64_t> mirroredTree(const Forest& forest, std::int64_t tree, const Forest& other);
 
 /// The GPUs that may become the parent of the child in that tree, but for the one that is, by rank.
 [[nodiscard]] std::vector<fabric::Rank> possibleParents(int gpuCount, std::span<const TreeEdge> edges,

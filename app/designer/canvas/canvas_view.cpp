@@ -221,6 +221,11 @@ void CanvasView::setHoverNote(const ElementId& of, HoverNote note) {
   }
 }
 
+void CanvasView::setPointNote(std::optional<PointNote> note) {
+  m_pointNote = std::move(note);
+  update();
+}
+
 void CanvasView::setMotion(Motion motion) {
   if (!motion.isEmpty() || !m_motion.isEmpty()) {
     m_motion = std::move(motion);
@@ -519,7 +524,9 @@ void CanvasView::paintLive(QPainter& painter) {
   if (m_hovered.isValid() && m_overlay.isEmpty() && !m_selection.contains(m_hovered)) {
     live.paintHovered(m_hovered);
   }
-  if (const LineItem* line = m_scene.line(m_hovered.link())) {
+  if (m_pointNote) {
+    live.paintWay(m_pointNote->way);
+  } else if (const LineItem* line = m_scene.line(m_hovered.link())) {
     live.paintLineLabel(*line, m_hoverNote);
   }
   if (hasFocus() && m_selection.current().isValid()) {
@@ -532,6 +539,9 @@ void CanvasView::paintLive(QPainter& painter) {
     m_drops.dragged()->paint(painter);
   } else {
     active().paint(painter);
+  }
+  if (m_pointNote) {
+    live.paintPointNote(*m_pointNote);
   }
   CanvasPainter canvas(m_scene, Theme::instance().colors(), state());
   canvas.paintHullLabels(painter, visibleScene(), viewpoint.scale);

@@ -86,6 +86,9 @@ public:
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
   /// Shown while the pointer stays on the element; nothing where it has left already.
   void setHoverNote(const ElementId& of, HoverNote note);
+  /// What would come of it if the tool that points let go where it is; nullopt for nothing. In place of other notes.
+  void setPointNote(std::optional<PointNote> note);
+  [[nodiscard]] const std::optional<PointNote>& pointNote() const { return m_pointNote; }
   /// Data under way; empty for none. Costs one frame, no tile is drawn again.
   void setMotion(Motion motion);
   [[nodiscard]] const Motion& motion() const { return m_motion; }
@@ -124,8 +127,11 @@ Q_SIGNALS:
   void zoomChanged(double zoom);
   void hintChanged(const QString& hint);
   void hovered(const coppice::designer::ElementId& id);
-  /// By the tool that points from node to node.
-  void pointed(coppice::designer::NodeId from, coppice::designer::NodeId to);
+  /// By the tool that points from a node or link to another: where it leads now, each time that this changes; invalid
+  /// while it leads nowhere and when it ends. Who follows may set a note (setPointNote).
+  void pointing(const coppice::designer::ElementId& from, const coppice::designer::ElementId& over);
+  /// It was let go there.
+  void pointed(const coppice::designer::ElementId& from, const coppice::designer::ElementId& to);
   /// Double click or Enter.
   void activated(const coppice::designer::ElementId& id);
   void contextMenuWanted(const coppice::designer::ElementId& id, const QPoint& globalPlace);
@@ -203,6 +209,7 @@ private:
   std::set<ElementId> m_lastSelection;
   ElementId m_hovered;
   std::optional<HoverNote> m_hoverNote;
+  std::optional<PointNote> m_pointNote;
   Motion m_motion;
   MotionPainter m_motionPainter;
   QImage m_motionFrame;  ///< null while nothing moves

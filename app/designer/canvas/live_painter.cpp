@@ -56,6 +56,27 @@ void LivePainter::stroke(QPainter& painter, const Curve& curve, const QColor& co
   painter.drawPath(curve.path());
 }
 
+void LivePainter::paintWay(const std::vector<LinkId>& way) {
+  QColor color = Theme::instance().color(Token::accent);
+  constexpr float kOpacity = 0.45F;
+  color.setAlphaF(kOpacity);
+  for (const LinkId link : way) {
+    if (const LineItem* line = m_scene.line(link)) {
+      stroke(m_painter, line->curve, color, lineWidth(line->bandwidth) + px(6));
+    }
+  }
+}
+
+void LivePainter::paintPointNote(const PointNote& note) {
+  const LineItem* line = m_scene.line(note.over.link());
+  const QRectF rect = m_scene.rectOf(note.over);
+  const QPointF place = line != nullptr ? line->curve.at(0.5) : QPointF(rect.center().x(), rect.bottom());
+  m_painter.save();
+  m_painter.resetTransform();
+  paintNote(note.note, m_viewpoint.toView(place));
+  m_painter.restore();
+}
+
 void LivePainter::paintMotion(const Motion& motion, MotionLanes& lanes) {
   const MotionStyle style(m_viewpoint.scale);
   for (const auto& [lane, flow] : lanes.busiest(motion)) {

@@ -12,6 +12,7 @@
 #include "designer/canvas/canvas_scene.hpp"
 #include "designer/canvas/motion.hpp"
 #include "designer/canvas/motion_lanes.hpp"
+#include "designer/document/ids.hpp"
 
 namespace coppice::designer {
 
@@ -19,6 +20,13 @@ namespace coppice::designer {
 struct HoverNote {
   QString title;
   std::vector<std::pair<QString, QString>> rows;  ///< a name, and a figure
+};
+
+/// What the tool that points would make.
+struct PointNote {
+  ElementId over;  ///< where it leads; the note stands beside it
+  HoverNote note;
+  std::vector<LinkId> way = {};  ///< links that are drawn as the new way
 };
 
 /// What is drawn over the tiles in every frame: pointer, cursor and pulse.
@@ -30,6 +38,9 @@ public:
   void paintHovered(const ElementId& id);
   /// The bandwidth of a line on its middle, with the note.
   void paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note);
+  /// The links, as a way that something would take.
+  void paintWay(const std::vector<LinkId>& way);
+  void paintPointNote(const PointNote& note);
   /// Links that carry data, thicker the more they carry, the pieces on them, and how much of its data each GPU has.
   /// @param lanes of the scene
   void paintMotion(const Motion& motion, MotionLanes& lanes);
@@ -45,7 +56,7 @@ public:
 private:
   void outline(const ElementId& id, double distance, const QPen& pen);
   void paintArrival(const Motion::Arrival& arrival, const MotionStyle& style);
-  /// Below the place, or above where there is no room; pixels of the widget.
+  /// Below the place, or above where there is no room; pixels of the widget, as the painter's transform is then.
   void paintNote(const HoverNote& note, const QPointF& place);
   [[nodiscard]] double px(double pixels) const { return pixels / m_viewpoint.scale; }
 

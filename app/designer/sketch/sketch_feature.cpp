@@ -51,7 +51,11 @@ SketchFeature::SketchFeature(const FeatureHost& host, ScheduleFeature& schedules
     connect(desk, &SketchDesk::notSaved, context,
             [this](const QString& why) { m_prompts.failure(m_window, tr("Save Sketch"), why); });
     connect(&context->canvas(), &CanvasView::pointed, context,
-            [this, context](NodeId from, NodeId to) { point(*context, from, to); });
+            [this, context](const ElementId& from, const ElementId& to) {
+              if (from.node().isValid() && to.node().isValid()) {
+                point(*context, from.node(), to.node());
+              }
+            });
     connect(&context->canvas(), &CanvasView::toolChanged, this, &SketchFeature::updateActions);
   });
   connect(&m_workspace, &Workspace::currentChanged, this, &SketchFeature::follow);

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/schedules/sculpted_schedule.hpp"
 #include "schedule/step_routes.hpp"
@@ -31,13 +32,14 @@ SculptFeature::SculptFeature(const FeatureHost& host, ScheduleFeature& schedules
                                    tr("Keep the locked trees and generate the best others beside them"),
                                    {QKeySequence(u"Ctrl+K, 3"_s)}},
                                   [this](bool) { generateAround(); });
-  QAction* drag = m_actions.add({u"schedule.drag-edges"_s,
-                                 tr("Drag Edges of the Tree"),
-                                 tr("Drag from a GPU to its new parent on the drawing, in the one tree that is chosen"),
-                                 {QKeySequence(u"Ctrl+K, 4"_s)},
-                                 u"link"_s,
-                                 true},
-                                [this](bool isOn) { setDragging(isOn); });
+  QAction* drag =
+      m_actions.add({u"schedule.drag-edges"_s,
+                     tr("Drag Edges of the Tree"),
+                     tr("Drag a GPU, or an edge of the one tree that is chosen, to its new parent or route"),
+                     {QKeySequence(u"Ctrl+K, 4"_s)},
+                     u"link"_s,
+                     true},
+                    [this](bool isOn) { setDragging(isOn); });
   // The same by the right mouse button and the menu key.
   m_trees.view().addActions({parent, drag, lock, around});
   m_trees.view().setContextMenuPolicy(Qt::ActionsContextMenu);
@@ -47,8 +49,10 @@ SculptFeature::SculptFeature(const FeatureHost& host, ScheduleFeature& schedules
   connect(&m_trees.model(), &TreeModel::locksChanged, this, &SculptFeature::update);
   connect(&m_workspace, &Workspace::added, this, [this, drag](EditorContext* context) {
     CanvasView& canvas = context->canvas();
+    connect(&canvas, &CanvasView::pointing, context,
+            [this, context](const ElementId& from, const ElementId& over) { preview(*context, from, over); });
     connect(&canvas, &CanvasView::pointed, context,
-            [this, context](NodeId from, NodeId to) { this->drag(*context, from, to); });
+            [this, context](const ElementId& from, const ElementId& to) { drop(*context, from, to); });
     connect(&canvas, &CanvasView::toolChanged, this, [this, context, drag](ToolKind kind) {
       if (context == current() && kind != ToolKind::point) {
         drag->setChecked(false);
@@ -109,28 +113,43 @@ void SculptFeature::setDragging(bool isDragging) {
   current()->canvas().setFocus();
 }
 
-void SculptFeature::drag(const EditorContext& context, NodeId child, NodeId parent) {
-  const ScheduleEntry* entry = base();
-  if (&context != current() || entry == nullptr || !m_actions[u"schedule.drag-edges"_s]->isChecked()) {
-    return;
+Result<TreeRef> SculptFeature::draggedTree(const EditorContext& context) const {
+  const auto refused = [](const QString& why) { return Error{ErrorCode::badUsage, why.toStdString()}; };
+  if (&context != m_workspace.current() || base() == nullptr) {
+    return refused(tr("Choose a schedule of trees that fits the fabric"));
   }
   const std::vector<TreeRef> trees = m_trees.chosenTrees();
-  if (trees.size() != 1) {
-    m_workspace.say(tr("Choose one tree in Routes, whose edges you drag"));
+  return trees.size() == 1 ? Result<TreeRef>(trees.front())
+                           : refused(tr("Choose one tree in Routes, whose edges you drag"));
+}
+
+void SculptFeature::preview(EditorContext& context, const ElementId& from, const ElementId& over) {
+  if (!m_actions[u"schedule.drag-edges"_s]->isChecked() || !over.isValid()) {
+    m_preview.clear();
     return;
   }
-  const auto rankOf = [&](NodeId id) {
-    const fabric::Fabric& fabric = *entry->result->fabric;
-    const Node* node = context.model().find(id);
-    const auto found = node != nullptr ? fabric.find(node->facts.name) : std::nullopt;
-    return found ? fabric.nodes()[*found].rank : -1;
-  };
-  const schedule::NewParent change{trees.front().tree, rankOf(child), rankOf(parent)};
-  if (change.child < 0 || change.parent < 0) {
-    m_workspace.say(tr("Drag from a GPU to another GPU of the schedule"));
+  if (const Result<TreeRef> tree = draggedTree(context)) {
+    m_preview.show(context.canvas(), *base(), *tree, from, over);
+  } else {
+    m_preview.refuse(context.canvas(), over, tree.error());
+  }
+}
+
+void SculptFeature::drop(EditorContext& context, const ElementId& from, const ElementId& to) {
+  if (!m_actions[u"schedule.drag-edges"_s]->isChecked()) {
     return;
   }
-  giveParent(trees.front(), change);
+  const Result<TreeRef> tree = draggedTree(context);
+  if (!tree) {
+    m_workspace.say(sentence(tree.error()));
+    return;
+  }
+  const auto edge = draggedEdge(*base()->result, *tree, context.model(), from, to);
+  if (!edge) {
+    m_workspace.say(sentence(edge.error()));
+    return;
+  }
+  giveParent(*tree, edge->change);
 }
 
 void SculptFeature::lockChosen() {
@@ -186,9 +205,11 @@ void SculptFeature::giveParent(const TreeRef& tree, const schedule::NewParent& c
   m_isWanted = true;
   m_from = entry->result;
   m_changed = tree;
-  m_book->make([result = entry->result, name = entry->name, half = static_cast<std::size_t>(tree.half), change](
+  // What was verified while it was shown need not be made again.
+  const ScheduleResultPtr made = m_preview.verified(entry->result, tree, change);
+  m_book->make([result = entry->result, name = entry->name, half = static_cast<std::size_t>(tree.half), change, made](
                    const fabric::Description&, const Progress& progress) {
-    return editTree(*result, name, half, change, progress);
+    return made ? Result<ScheduleResultPtr>(made) : editTree(*result, name, half, change, progress);
   });
 }
 

@@ -6,14 +6,16 @@
 #include <optional>
 
 #include "designer/schedules/schedule_feature.hpp"
+#include "designer/trees/edge_preview.hpp"
 #include "designer/trees/trees_feature.hpp"
 #include "designer/workspace/feature.hpp"
 #include "schedule/tree_edit.hpp"
 
 namespace coppice::designer {
 
-/// Trees changed by hand: another parent for a GPU of a tree, and the rest generated around trees that are locked. Each
-/// result is one more schedule of the document, so that the list of schedules is the way back.
+/// Trees changed by hand: another parent for a GPU of a tree, or another route for its edge, and the rest generated
+/// around trees that are locked. Each result is one more schedule of the document, so that the list of schedules is the
+/// way back.
 class SculptFeature : public Feature {
   Q_OBJECT
 
@@ -26,7 +28,11 @@ private:
   void lockChosen();
   /// Edges are dragged on the drawing, or nodes are selected again.
   void setDragging(bool isDragging);
-  void drag(const EditorContext& context, NodeId child, NodeId parent);
+  /// The tree whose edges are dragged in that document; nullopt, with a reason, where there is none.
+  [[nodiscard]] Result<TreeRef> draggedTree(const EditorContext& context) const;
+  /// The edge would be dropped there; invalid: nowhere.
+  void preview(EditorContext& context, const ElementId& from, const ElementId& over);
+  void drop(EditorContext& context, const ElementId& from, const ElementId& to);
   /// Lists the GPUs that may become the parent, beside the row.
   void offerParents();
   void giveParent(const TreeRef& tree, const schedule::NewParent& change);
@@ -38,6 +44,7 @@ private:
   ScheduleFeature& m_schedules;
   TreePanel& m_trees;
   QMenu* m_parents;  ///< of the GPU whose row was chosen last
+  EdgePreview m_preview;
   QPointer<ScheduleBook> m_book;
   QMetaObject::Connection m_finished;
   bool m_isWanted = false;           ///< the next schedule that is finished is the one made here

@@ -108,8 +108,8 @@ private:
   QPointF m_now;
 };
 
-/// Points from one node to another, by a drag or by keys, and tells the view's signal CanvasView::pointed; the drawing
-/// stays as it is.
+/// Points from a node or a link to another element, by a drag or by keys, and tells the view's signals
+/// CanvasView::pointing and CanvasView::pointed; the drawing stays as it is.
 class PointTool : public Tool {
 public:
   using Tool::Tool;
@@ -124,10 +124,15 @@ public:
   [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
 
 private:
-  [[nodiscard]] NodeId nodeAt(const QPointF& scene) const;
+  /// A node or a link; invalid elsewhere.
+  [[nodiscard]] ElementId targetAt(const QPointF& scene) const;
+  /// Tells the view where it would lead now.
+  void tell(const ElementId& over);
 
-  NodeId m_from;  ///< of a drag, or chosen by Enter
+  ElementId m_from;  ///< of a drag, or chosen by Enter
+  ElementId m_over;  ///< that was told last
   bool m_isDragging = false;
+  QPointF m_start;  ///< of a drag
   QPointF m_now;
 };
 
