@@ -329,8 +329,13 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   if (!result.options.gpus.empty()) {
     name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
   }
-  for (const std::string& part : result.options.failed) {
-    name += u' ' + tr("without %1").arg(QString::fromStdString(part).replace(u'/', u'-'));
+  constexpr std::size_t kNamed = 3;  // more would be too long for the name of a file
+  const std::vector<std::string>& failed = result.options.failed;
+  for (std::size_t i = 0; i < failed.size() && failed.size() <= kNamed; ++i) {
+    name += u' ' + tr("without %1").arg(QString::fromStdString(failed[i]).replace(u'/', u'-'));
+  }
+  if (failed.size() > kNamed) {
+    name += u' ' + tr("without %1 parts").arg(failed.size());
   }
   if (result.stepSchedule() != nullptr) {
     return name;

@@ -95,6 +95,7 @@ QStringList scheduleMenu() {
           u"schedule.options"_s,
           u"schedule.synthesize"_s,
           u"schedule.rerun"_s,
+          u"schedule.fail-selection"_s,
           u"schedule.repair"_s,
           u"schedule.cancel"_s,
           {},
@@ -182,7 +183,8 @@ void addViewMenu(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts
 
 QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayouts& layouts) {
   QMenu* file = bar.addMenu(MainWindow::tr("&File"));
-  fill(file, actions, {u"file.new"_s, u"file.find-topology"_s, u"file.price-networks"_s, u"file.open"_s, u"file.import-run"_s});
+  fill(file, actions,
+       {u"file.new"_s, u"file.find-topology"_s, u"file.price-networks"_s, u"file.open"_s, u"file.import-run"_s});
   QMenu* recent = file->addMenu(MainWindow::tr("Open &Recent"));
   fill(file, actions,
        {{},
@@ -225,7 +227,14 @@ QMenu* fillMenuBar(QMenuBar& bar, const ActionRegistry& actions, const DockLayou
   sketch->setIcon(icon(u"sketch"_s));
   fill(bar.addMenu(MainWindow::tr("&Run")), actions, runMenu());
   fill(bar.addMenu(MainWindow::tr("&Help")), actions,
-       {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, u"help.explain"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
+       {u"help.contents"_s,
+        u"help.glossary"_s,
+        u"help.tour"_s,
+        u"help.explain"_s,
+        {},
+        u"help.shortcuts"_s,
+        {},
+        u"help.about"_s});
   for (const QAction* menu : bar.actions()) {
     for (QAction* action : menu->menu()->actions()) {
       if (action->menu() != nullptr && action->icon().isNull()) {

@@ -20,6 +20,7 @@ private Q_SLOTS:
   void initTestCase();
   void names();
   void repairsForTheFailureShown();
+  void failsTogether();
   void isKeptInItsFile();
   void needsASchedule();
 };
@@ -93,6 +94,34 @@ void TestDesignerRepair::repairsForTheFailureShown() {
   QVERIFY(fixture.isDone());
   QCOMPARE(fixture.current()->result->options.failed, std::vector<std::string>{"gpu b1g7"});
   QCOMPARE(fixture.current()->result->fabric->gpuCount(), 15);
+}
+
+/// Two NICs, and then a whole box, by what is selected on the drawing.
+void TestDesignerRepair::failsTogether() {
+  ScheduleFixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  QVERIFY(fixture.generate());
+  fixture.run("schedule.fail-selection");
+  QVERIFY(!fixture.editor()->assumption());
+  const Model& model = fixture.editor()->model();
+  fixture.editor()->selection().set({model.nodeNamed("b0nic0"), model.nodeNamed("b0nic1")});
+  fixture.run("schedule.fail-selection");
+  QVERIFY(fixture.editor()->assumption());
+  QCOMPARE(fixture.editor()->assumption()->title, u"If 2 parts fail together"_s);
+  fixture.run("schedule.repair");
+  QVERIFY(fixture.isDone());
+  QVERIFY2(fixture.book()->failure().isEmpty(), qPrintable(fixture.book()->failure()));
+  // Six NICs of 25 GB/s bring eight shards: 16 * 150 / 8.
+  QCOMPARE(fixture.current()->result->algbw, Bandwidth(300, 1));
+  QVERIFY(fixture.current()->result->meetsBound);
+  fixture.editor()->selection().set({model.nodeNamed("b1g0")});
+  fixture.editor()->selection().selectWholeBox();
+  fixture.run("schedule.fail-selection");
+  fixture.run("schedule.repair");
+  QVERIFY(fixture.isDone());
+  QVERIFY2(fixture.book()->failure().isEmpty(), qPrintable(fixture.book()->failure()));
+  QCOMPARE(fixture.current()->result->fabric->gpuCount(), 8);
+  QVERIFY2(fixture.current()->name.contains(u" parts"_s), qPrintable(fixture.current()->name));
 }
 
 void TestDesignerRepair::isKeptInItsFile() {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/analysis/analysis_feature.hpp"
 
+#include <utility>
+
 #include "designer/analysis/ranking_panel.hpp"
 #include "designer/analysis/what_if_panel.hpp"
+#include "designer/document/counted.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -28,6 +31,12 @@ AnalysisFeature::AnalysisFeature(const FeatureHost& host)
               context->assume(Assumption{.title = tr("If %1 fails").arg(name), .failed = elements});
             }
           });
+  addForCurrent({u"schedule.fail-selection"_s,
+                 tr("Let the Selection Fail"),
+                 tr("Show the bound without the selected nodes, links and boxes, which fail together: a rail, a leaf "
+                    "switch, the boxes of a power shelf"),
+                 {QKeySequence(u"Ctrl+K, 5"_s)}},
+                [this](EditorContext& context) { failSelection(context); });
   m_failures->setAction(m_actions[u"schedule.repair"_s]);
   connect(m_whatIf, &WhatIfPanel::tried, this, &AnalysisFeature::tryBandwidth);
   connect(m_whatIf, &WhatIfPanel::refused, &m_workspace, &Workspace::say);
@@ -41,6 +50,27 @@ void AnalysisFeature::follow() {
   m_upgrades->setSubject(document, bound);
   m_failures->setSubject(document, bound);
   m_whatIf->setSubject(document, context != nullptr ? &context->selection() : nullptr, bound);
+}
+
+void AnalysisFeature::failSelection(EditorContext& context) {
+  std::set<ElementId> failed;
+  const std::vector<NodeId> nodes = context.selection().nodesAndContents();
+  failed.insert(nodes.begin(), nodes.end());
+  for (const LinkId id : context.selection().links()) {
+    const Link* link = context.model().find(id);
+    // Links of nodes that fail go with them.
+    if (link != nullptr && !failed.contains(link->tail.node) && !failed.contains(link->head.node)) {
+      failed.insert(id);
+    }
+  }
+  if (failed.empty()) {
+    m_workspace.say(tr("Select the nodes, links or boxes that fail together first."));
+    return;
+  }
+  const auto count = static_cast<qsizetype>(failed.size());
+  context.assume(Assumption{.title = tr("If %1 together").arg(counted(count, tr("part fails"), tr("parts fail"))),
+                            .failed = std::move(failed)});
+  m_workspace.setMode(Mode::analyse);
 }
 
 void AnalysisFeature::tryBandwidth(const std::set<LinkId>& links, const Bandwidth& change, const QString& title) {

@@ -20,6 +20,7 @@ public:
   explicit AnalysisFeature(const FeatureHost& host);
 
 private:
+  void failSelection(EditorContext& context);
   void follow();
   void tryBandwidth(const std::set<LinkId>& links, const Bandwidth& change, const QString& title);
 
