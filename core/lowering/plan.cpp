@@ -173,10 +173,10 @@ Error Planner::tooManyBlocks(int rank, int blocks) const {
   const int need = blocks * m_options.instances;
   const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
   return {ErrorCode::limit,
-          "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " threadblocks, " +
-              (m_options.instances > 1 ? std::to_string(m_options.instances) : "one") +
-              " for each peer it exchanges data with; " + runtimeName() + " runs at most " + std::to_string(have) +
-              " at once (" + std::to_string(need - have) + " too many)",
+          "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " threadblocks" +
+              (m_options.instances > 1 ? " for " + std::to_string(m_options.instances) + " instances" : "") +
+              ", each of which sends to one GPU and receives from one; " + runtimeName() + " runs at most " +
+              std::to_string(have) + " at once (" + std::to_string(need - have) + " too many)",
           m_moves.fix,
           {}};
 }

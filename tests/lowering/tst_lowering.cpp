@@ -673,12 +673,13 @@ void LoweringTest::limits_data() {
   QTest::addColumn<QString>("message");
   QTest::addColumn<QString>("fix");
   QTest::newRow("threadblocks") << 128 << 1 << 1 << 1
-                                << "needs 127 threadblocks, one for each peer it exchanges data with; msccl runs at "
-                                   "most 108 at once (19 too many)"
+                                << "needs 127 threadblocks, each of which sends to one GPU and receives from one; "
+                                   "msccl runs at most 108 at once (19 too many)"
                                 << "fewer GPUs";
   QTest::newRow("threadblocks of instances") << 16 << 1 << 1 << 8
-                                             << "rank 0 needs 120 threadblocks, 8 for each peer it exchanges data "
-                                                "with; msccl runs at most 108 at once (12 too many)"
+                                             << "rank 0 needs 120 threadblocks for 8 instances, each of which sends "
+                                                "to one GPU and receives from one; msccl runs at most 108 at once (12 "
+                                                "too many)"
                                              << "fewer instances";
   QTest::newRow("chunks") << 4 << 2 << 20'000 << 1 << "needs 160004 chunks, but msccl addresses at most 32768"
                           << "smaller k";
