@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <map>
 #include <new>
 #include <optional>
 #include <ostream>
@@ -18,6 +17,7 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
+#include "schedule/route_index.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_routes.hpp"
 
@@ -79,6 +79,7 @@ public:
              "write a row of column names (step,shard,begin,end,from,to,reduces,route), then one row per transfer");
     }
     finish();
+    m_schedule.paths = m_routes.takePaths();
     return std::move(m_schedule);
   }
 
@@ -294,11 +295,7 @@ private:
       }
       m_nodes.push_back(*node);
     }
-    const auto [known, isNew] = m_routes.try_emplace(m_nodes, schedule::kNoRoute);
-    if (isNew) {
-      known->second = m_schedule.paths.add(m_nodes);
-    }
-    return known->second;
+    return m_routes.idOf(m_nodes);
   }
 
   void finish() {
@@ -350,7 +347,7 @@ private:
   std::vector<Scale> m_scales;
   std::unordered_map<std::int32_t, std::int32_t> m_rounds;
   std::vector<NodeIndex> m_nodes;
-  std::map<std::vector<NodeIndex>, schedule::PathId> m_routes;
+  schedule::RouteIndex m_routes;
 };
 
 Result<StepSchedule> readChecked(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric,

@@ -2,17 +2,16 @@
 #include "schedule/from_forest.hpp"
 
 #include <limits>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "base/checked.hpp"
+#include "schedule/route_index.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::schedule {
 namespace {
 
-using fabric::NodeIndex;
 using fabric::Rank;
 using std::int64_t;
 
@@ -43,6 +42,7 @@ public:
       }
     }
     m_result.stepCount += m_schedule.overlapped ? 1 : 0;
+    m_result.paths = m_routes.takePaths();
     return std::move(m_result);
   }
 
@@ -102,21 +102,11 @@ private:
                                 .end = first + length / m_pieces,
                                 .from = isIn ? edge.child : edge.parent,
                                 .to = isIn ? edge.parent : edge.child,
-                                .route = routeOf(reader, edge),
+                                .route = m_routes.idOf(reader.path(edge)),
                                 .step = m_result.stepCount,
                                 .reduces = isIn});
       }
     }
-  }
-
-  PathId routeOf(TreeReader& reader, const TreeEdge& edge) {
-    const auto nodes = reader.path(edge);
-    const std::vector<NodeIndex> route(nodes.begin(), nodes.end());
-    const auto [found, isNew] = m_routes.try_emplace(route, m_result.paths.size());
-    if (isNew) {
-      m_result.paths.add(route);
-    }
-    return found->second;
   }
 
   const fabric::Fabric& m_fabric;
@@ -124,7 +114,7 @@ private:
   int m_pieces = 1;
   const Progress& m_progress;
   StepSchedule m_result;
-  std::map<std::vector<NodeIndex>, PathId> m_routes;
+  RouteIndex m_routes;
 };
 
 }  // namespace

@@ -94,17 +94,14 @@ TreeEdge GpuForest::edgeTo(NodeIndex gpu, const symmetry::Permutation* image) {
       node = (*image)[node];
     }
   }
-  const auto [found, isNew] = m_paths.try_emplace(m_nodes, m_forest.paths.size());
-  if (isNew) {
-    m_forest.paths.add(m_nodes);
-  }
-  edge.path = found->second;
+  edge.path = m_routes.idOf(m_nodes);
   return edge;
 }
 
 schedule::Forest GpuForest::take() {
   std::stable_sort(m_forest.trees.begin(), m_forest.trees.end(),
                    [](const schedule::Tree& a, const schedule::Tree& b) { return a.root < b.root; });
+  m_forest.paths = m_routes.takePaths();
   return std::move(m_forest);
 }
 

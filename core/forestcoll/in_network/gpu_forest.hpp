@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
 #include "base/progress.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/route_index.hpp"
 #include "symmetry/digraph.hpp"
 
 namespace coppice::forestcoll {
@@ -56,7 +56,7 @@ private:
   std::vector<fabric::NodeIndex> m_order;
   std::vector<fabric::NodeIndex> m_way;
   std::vector<fabric::NodeIndex> m_nodes;
-  std::map<std::vector<fabric::NodeIndex>, schedule::PathId> m_paths;
+  schedule::RouteIndex m_routes;
 };
 
 }  // namespace coppice::forestcoll

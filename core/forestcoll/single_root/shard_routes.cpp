@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "flow/cheapest_flow.hpp"
+#include "schedule/route_index.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -154,7 +155,7 @@ public:
       denominator = leastCommonMultiple(denominator, Rational(leg.transfer.end, leg.units).denominator());
     }
     schedule.denominator = denominator;
-    schedule.paths = std::move(m_routes);
+    schedule.paths = m_routes.takePaths();
     schedule.transfers.reserve(m_legs.size());
     for (const Leg& leg : m_legs) {
       schedule::Transfer transfer = leg.transfer;
@@ -184,11 +185,8 @@ private:
   }
 
   void addLeg(Rank shard, const std::vector<NodeIndex>& nodes, int64_t begin, int64_t end, int64_t units, int order) {
-    const auto [known, isNew] = m_routeOf.try_emplace(nodes, m_routes.size());
-    if (isNew) {
-      m_routes.add(nodes);
-    }
-    const auto [last, isFirst] = m_lastOn.try_emplace(known->second, m_legs.size());
+    const PathId route = m_routes.idOf(nodes);
+    const auto [last, isFirst] = m_lastOn.try_emplace(route, m_legs.size());
     if (!isFirst && m_legs[last->second].transfer.end == begin) {
       m_legs[last->second].transfer.end = end;  // continues where the previous path ended
       m_legs[last->second].order = std::max(m_legs[last->second].order, order);
@@ -200,15 +198,14 @@ private:
                        .end = end,
                        .from = m_fabric.nodes()[nodes.front()].rank,
                        .to = m_fabric.nodes()[nodes.back()].rank,
-                       .route = known->second},
+                       .route = route},
                       units,
                       order});
   }
 
   const fabric::Fabric& m_fabric;
   bool m_isScatter;
-  schedule::PathPool m_routes;
-  std::map<std::vector<NodeIndex>, PathId> m_routeOf;
+  schedule::RouteIndex m_routes;
   std::map<PathId, std::size_t> m_lastOn;  ///< of this shard: the last leg on a route
   std::vector<Leg> m_legs;
 };
