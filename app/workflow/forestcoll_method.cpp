@@ -31,7 +31,8 @@ std::vector<Option> forestCollOptions() {
        },
        .group = kTreesPerRoot,
        .otherwise = options.front().otherwise,
-       .suggestion = "pow2"});
+       .suggestion = "pow2",
+       .spoken = {{"pow2", "powers of two"}}});
   options.push_back({.name = "max-height",
                      .title = "Maximum height",
                      .help = "Maximum tree height in GPU-to-GPU hops; loses as little throughput as the search finds",

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/collective.hpp"
@@ -31,7 +32,7 @@ struct Option {
   std::string defaultText = {};  ///< empty = not set
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::string> words = {};  ///< all of a choice; of a text, those that its field suggests
+  std::vector<std::string> words = {};       ///< all of a choice; of a text, those that its field suggests
   std::string placeholder = {};              ///< in --help, as in HOPS
   std::string example = {};                  ///< what an empty field of text shows: "1MiB"
   bool isFile = false;                       ///< the text may name a file: the field has a button to choose one
@@ -44,6 +45,8 @@ struct Option {
   std::string otherwise = {};   ///< the options of its group are one choice; this is what holds where none is set
   std::string suggestion = {};  ///< what stands in the field before it is set; empty = the lowest value
   std::string unit = {};        ///< behind a number: "hops"
+  /// Words of a text that forms show and read in place of its values: {"pow2", "powers of two"}.
+  std::vector<std::pair<std::string, std::string>> spoken = {};
 
   [[nodiscard]] bool appliesTo(Collective collective) const;
 };

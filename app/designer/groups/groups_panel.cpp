@@ -90,6 +90,39 @@ Outcome writeInto(WrittenGroups& written, const GroupsAnswer& answer, const Prog
   return names ? Outcome(Done{}) : Outcome(names.error());
 }
 
+/// "4x8" of four boxes of eight GPUs: by outermost boxes where they hold equal numbers, else as square as it can be.
+QString meshExample(const Model& model) {
+  const auto gpusOf = [&](const std::vector<NodeId>& nodes) {
+    return std::count_if(nodes.begin(), nodes.end(),
+                         [&](NodeId id) { return model.find(id)->kind() == fabric::NodeKind::gpu; });
+  };
+  std::ptrdiff_t gpus = gpusOf(model.nodesIn({}));
+  std::set<std::ptrdiff_t> sizes;
+  std::ptrdiff_t boxes = 0;
+  if (gpus > 0) {
+    sizes.insert(0);  // beside the boxes
+  }
+  for (const BoxId box : model.boxesIn({})) {
+    if (const std::ptrdiff_t inside = gpusOf(model.allNodesIn(box)); inside > 0) {
+      sizes.insert(inside);
+      gpus += inside;
+      ++boxes;
+    }
+  }
+  if (gpus < 2) {
+    return {};
+  }
+  std::ptrdiff_t outer = 1;
+  if (sizes.size() == 1 && boxes > 1 && *sizes.begin() > 1) {
+    outer = boxes;
+  } else {
+    for (std::ptrdiff_t each = 2; each * each <= gpus; ++each) {
+      outer = gpus % each == 0 ? each : outer;
+    }
+  }
+  return outer == 1 ? QString::number(gpus) : u"%1x%2"_s.arg(outer).arg(gpus / outer);
+}
+
 QString collectiveOf(const schedule::ConcurrentGroup& group) {
   return QString::fromUtf8(toString(group.collective).data());
 }
@@ -177,6 +210,10 @@ QWidget* GroupsPanel::makeButtons() {
   layout->addWidget(m_write);
   layout->addWidget(m_written, 1);
   return buttons;
+}
+
+void GroupsPanel::adaptForm() {
+  form().setExample("mesh", meshExample(context()->model()));
 }
 
 void GroupsPanel::addSelected() {

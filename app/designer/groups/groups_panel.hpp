@@ -52,6 +52,8 @@ Q_SIGNALS:
   void folderAsked();
 
 protected:
+  /// A mesh that fits the GPUs of the fabric.
+  void adaptForm() override;
   void showAnswer(const PanelAnswerPtr& answer) override;
   [[nodiscard]] QString stateOf(const PanelAnswer& answer) const override;
 

@@ -25,11 +25,12 @@ struct Texts {
   Q_DECLARE_TR_FUNCTIONS(Palette)
 };
 
-PaletteEntry device(const QString& id, const QString& title, const QString& tip, fabric::NodeKind kind,
-                    const QString& name = {}) {
+PaletteEntry device(const QString& id, const QString& title, const QString& many, const QString& tip,
+                    fabric::NodeKind kind, const QString& name = {}) {
   PaletteEntry entry;
   entry.id = u"device/"_s + id;
   entry.title = title;
+  entry.many = many;
   entry.tip = tip;
   entry.group = Texts::tr("Devices");
   entry.icon = id;
@@ -125,16 +126,19 @@ const std::vector<PaletteEntry>& deviceEntries() {
   static const std::vector<PaletteEntry> kAll = [] {
     using fabric::NodeKind;
     std::vector<PaletteEntry> list{
-        device(u"gpu"_s, Texts::tr("GPU"), Texts::tr("Computes, and holds a share of the data"), NodeKind::gpu),
-        device(u"nvswitch"_s, Texts::tr("NVSwitch"), Texts::tr("The switch inside a box"), NodeKind::switchNode,
-               u"nvs"_s),
-        device(u"switch"_s, Texts::tr("Switch"), Texts::tr("A switch of the network between boxes"),
-               NodeKind::switchNode),
-        device(u"nic"_s, Texts::tr("NIC"), Texts::tr("Relays between a box and the network"), NodeKind::nic),
-        device(u"pcie"_s, Texts::tr("PCIe"), Texts::tr("A PCIe switch inside a box"), NodeKind::switchNode, u"pcie0"_s),
+        device(u"gpu"_s, Texts::tr("GPU"), Texts::tr("GPUs"), Texts::tr("Computes, and holds a share of the data"),
+               NodeKind::gpu),
+        device(u"nvswitch"_s, Texts::tr("NVSwitch"), Texts::tr("NVSwitches"), Texts::tr("The switch inside a box"),
+               NodeKind::switchNode, u"nvs"_s),
+        device(u"switch"_s, Texts::tr("Switch"), Texts::tr("switches"),
+               Texts::tr("A switch of the network between boxes"), NodeKind::switchNode),
+        device(u"nic"_s, Texts::tr("NIC"), Texts::tr("NICs"), Texts::tr("Relays between a box and the network"),
+               NodeKind::nic),
+        device(u"pcie"_s, Texts::tr("PCIe"), Texts::tr("PCIe switches"), Texts::tr("A PCIe switch inside a box"),
+               NodeKind::switchNode, u"pcie0"_s),
     };
-    PaletteEntry box =
-        device(u"box"_s, Texts::tr("Box"), Texts::tr("An empty box; drag things into it"), NodeKind::gpu);
+    PaletteEntry box = device(u"box"_s, Texts::tr("Box"), Texts::tr("boxes"),
+                              Texts::tr("An empty box; drag things into it"), NodeKind::gpu);
     box.kind = PaletteEntry::Kind::box;
     list.push_back(std::move(box));
     return list;

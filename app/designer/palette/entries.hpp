@@ -29,6 +29,7 @@ struct PaletteEntry {
   QString tip;     ///< what it is, a sentence or two
   QString group;   ///< heading that it is under
   QString icon;    ///< devices
+  QString many;    ///< devices: what several are called, "GPUs"
   fabric::NodeKind device = fabric::NodeKind::gpu;
   QString nodeName;  ///< devices: what the new node is called; empty = by its kind
   QString preset;    ///< presets: name, and what differs from the defaults

@@ -29,6 +29,24 @@ int inSpinBox(std::int64_t value) {
   return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
 
+/// As the form shows it: values that have words are these words.
+QString spoken(const workflow::Option& option, const std::string& text) {
+  QString shown = QString::fromStdString(text);
+  for (const auto& [value, words] : option.spoken) {
+    shown.replace(QString::fromStdString(value), QString::fromStdString(words));
+  }
+  return shown;
+}
+
+/// The value of what is written in the field.
+std::string valueOf(const workflow::Option& option, const QString& shown) {
+  QString text = shown.trimmed();
+  for (const auto& [value, words] : option.spoken) {
+    text.replace(QString::fromStdString(words), QString::fromStdString(value), Qt::CaseInsensitive);
+  }
+  return text.toStdString();
+}
+
 bool isChoice(const workflow::Option& option) {
   return !option.otherwise.empty();
 }
@@ -167,7 +185,7 @@ void OptionForm::addField(const workflow::Option& option) {
   field.editor = makeEditor(option);
   field.editor->setObjectName(u"option-"_s + name);
   field.editor->setAccessibleName(title);
-  field.editor->setToolTip(QString::fromStdString(option.help));
+  field.editor->setToolTip(spoken(option, option.help));
   if (isChoice(option)) {
     field.isSet = new QRadioButton(title, this);
   } else if (hasBox(option)) {
@@ -208,7 +226,7 @@ void OptionForm::addField(const workflow::Option& option) {
   }
   for (QWidget* each : {field.editor, static_cast<QWidget*>(field.isSet), field.left}) {
     if (each != nullptr) {
-      each->setProperty("help", QString::fromStdString(option.help));
+      each->setProperty("help", field.editor->toolTip());
       each->installEventFilter(this);
     }
   }
@@ -259,7 +277,7 @@ std::string OptionForm::textOf(const Field& field) {
   if (const auto* box = qobject_cast<const QCheckBox*>(field.editor)) {
     return box->isChecked() ? "true" : "";
   }
-  return static_cast<const QLineEdit*>(field.editor)->text().trimmed().toStdString();
+  return valueOf(field.option, static_cast<const QLineEdit*>(field.editor)->text());
 }
 
 workflow::Values OptionForm::values() const {
@@ -289,10 +307,18 @@ void OptionForm::fill(const Field& field, const QString& value) {
     box->setChecked(value == u"true" && box->isEnabled());
   } else if (auto* line = qobject_cast<QLineEdit*>(field.editor)) {
     const QString kept = line->text().isEmpty() ? suggestion : line->text();
-    const QString text = value.isEmpty() && field.isSet != nullptr ? kept : value;
-    // A person may be writing in it: spaces that are read away stay.
-    if (line->text().trimmed() != text.trimmed()) {
+    const QString text = spoken(field.option, (value.isEmpty() && field.isSet != nullptr ? kept : value).toStdString());
+    // A person may be writing in it: spaces that are read away stay, and so does another word for the same.
+    if (valueOf(field.option, line->text()) != valueOf(field.option, text)) {
       line->setText(text);
+    }
+  }
+}
+
+void OptionForm::setExample(const std::string& option, const QString& example) {
+  for (const Field& field : m_fields) {
+    if (auto* line = qobject_cast<QLineEdit*>(field.editor); line != nullptr && field.option.name == option) {
+      line->setPlaceholderText(example);
     }
   }
 }
@@ -323,7 +349,7 @@ void OptionForm::setAvailable(const std::string& option, bool isAvailable, const
       continue;
     }
     field.editor->setEnabled(isAvailable);
-    field.editor->setToolTip(why.isEmpty() ? QString::fromStdString(field.option.help) : why);
+    field.editor->setToolTip(why.isEmpty() ? spoken(field.option, field.option.help) : why);
     if (auto* box = qobject_cast<QCheckBox*>(field.editor); box != nullptr && !isAvailable) {
       box->setChecked(false);
     }
@@ -353,7 +379,7 @@ void OptionForm::updateFields() {
     const bool isAsked = field.isSet != nullptr ? field.isSet->isChecked() : !value.empty();
     if (isAsked && field.option.check && field.option.appliesTo(m_collective) && m_fault->isHidden()) {
       if (const Outcome checked = field.option.check(value); !checked) {
-        m_fault->setText(sentence(checked.error()));
+        m_fault->setText(spoken(field.option, sentence(checked.error()).toStdString()));
         m_fault->show();
       }
     }

@@ -31,6 +31,8 @@ public:
   void setCollective(Collective collective);
   /// A flag that makes no sense now is off. @param why tool tip; empty = that of the option
   void setAvailable(const std::string& option, bool isAvailable, const QString& why);
+  /// What an empty field of text shows.
+  void setExample(const std::string& option, const QString& example);
   /// Puts a widget below the fields of a group. The form owns it.
   void addBelow(const std::string& group, QWidget* widget);
   /// No value has a fault; the first fault is shown.

@@ -115,9 +115,11 @@ void QuestionPanel::setContext(EditorContext* context) {
   if (m_context) {
     m_followed.connect(&m_context->document(), &Document::changed, [this](const ChangeEvent& event) {
       if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
+        adaptForm();
         followFacts();
       }
     });
+    adaptForm();
   }
   receive(nullptr);
 }

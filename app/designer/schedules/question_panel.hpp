@@ -68,6 +68,8 @@ protected:
   /// @param work for another thread; after a stop its answer is worthless
   QuestionPanel(Texts texts, const std::vector<workflow::Option>& options, Work work, QWidget* parent);
 
+  /// The document's facts are others than before, or it is another document: for examples in the form. @pre context()
+  virtual void adaptForm() {}
   /// The answer's place.
   void setContent(QWidget* content);
   /// Shows what was found; nullptr: nothing. The answer may be a problem.

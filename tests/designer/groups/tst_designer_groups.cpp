@@ -49,6 +49,14 @@ private Q_SLOTS:
 void TestDesignerGroups::mesh() {
   const Groups shown;
   QVERIFY2(shown.text("groupsMessage").contains(u"4x8"_s), qPrintable(shown.text("groupsMessage")));
+  // The example in the empty field fits the GPUs: two boxes of eight, and later one GPU more in no box.
+  const auto* mesh = shown.panel->findChild<QLineEdit*>(u"option-mesh"_s);
+  QCOMPARE(mesh->placeholderText(), u"2x8"_s);
+  shown.fixture.editor()->document().edit(u"alone"_s,
+                                          [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {}, {}); });
+  QCOMPARE(mesh->placeholderText(), u"17"_s);
+  shown.fixture.editor()->document().undoStack()->undo();
+  QCOMPARE(mesh->placeholderText(), u"2x8"_s);
   QVERIFY(shown.compute({{"mesh", "2x8"}}));
   QVERIFY2(shown.text("groupsHeadline").contains(u"10 groups at once: 50 GB/s each"_s),
            qPrintable(shown.text("groupsHeadline")));

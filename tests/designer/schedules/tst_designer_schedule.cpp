@@ -333,8 +333,14 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   dialog->findChild<QRadioButton*>(u"set-sizes"_s)->click();
   QVERIFY(sizes->isEnabled() && !loss->isEnabled());
   QCOMPARE(dialog->options().methodOptions, (workflow::Values{{kBySizes, "pow2"}}));
+  // The word of the command line is not one for people.
+  QCOMPARE(sizes->text(), u"powers of two"_s);
+  QVERIFY2(!sizes->toolTip().contains(u"pow2"_s), qPrintable(sizes->toolTip()));
+  sizes->setText(u"Powers of two, 1MiB"_s);
+  QCOMPARE(fixture.book()->options().text(kBySizes), "pow2, 1MiB");
   sizes->setText(u"3 apples"_s);
   QVERIFY(fault->isVisible() && !generate->isEnabled());
+  QVERIFY2(!fault->text().contains(u"pow2"_s), qPrintable(fault->text()));
   sizes->setText(u"1MiB, 64KiB"_s);
   QVERIFY(fault->isHidden() && generate->isEnabled());
   QCOMPARE(fixture.book()->options().text(kBySizes), "1MiB, 64KiB");

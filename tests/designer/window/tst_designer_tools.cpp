@@ -113,6 +113,8 @@ void TestDesignerTools::severalDevices() {
   }
   QCOMPARE(f.editor()->model().nodes().size(), 6);
   QCOMPARE(f.editor()->document().undoStack()->count(), 2);
+  QCOMPARE(f.editor()->document().undoStack()->text(0), u"Place 4 GPUs"_s);
+  QCOMPARE(f.editor()->document().undoStack()->text(1), u"Place 2 NICs"_s);
   std::map<double, std::set<double>> rows;
   for (const auto& [id, node] : f.editor()->model().nodes()) {
     rows[node.drawing.position.y].insert(node.drawing.position.x);

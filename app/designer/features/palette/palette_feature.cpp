@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "designer/document/counted.hpp"
 #include "designer/document/measures.hpp"
 #include "designer/features/palette/empty_canvas.hpp"
 #include "designer/features/palette/part_names.hpp"
@@ -225,7 +226,7 @@ void PaletteFeature::placeDevice(EditorContext& context, const PaletteEntry& ent
   const BoxId box = centre ? canvas.scene().boxAt(place) : BoxId{};
   std::set<ElementId> made;
   const double step = contentsRect(part).width() + kRowGap;
-  const QString what = count == 1 ? entry.title : QString::number(count) + u" "_s + entry.title;
+  const QString what = count == 1 ? entry.title : counted(count, entry.title, entry.many);
   context.document().edit(tr("Place %1").arg(what), [&](Edit& edit) {
     for (int i = 0; i < count; ++i) {
       const QPointF at(std::round(place.x() + (i - (count - 1) / 2.0) * step), place.y());
