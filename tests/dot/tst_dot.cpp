@@ -12,6 +12,7 @@
 #include "io/dot_process.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/fabric_json.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 
@@ -372,7 +373,7 @@ void TestDot::helperUsage() {
     process.start(COPPICE_DOT_HELPER, arguments);
     process.write(input);
     process.closeWriteChannel();
-    process.waitForFinished();
+    process.waitForFinished(coppice::waiting::kPatience);
     return std::tuple(process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError());
   };
   QCOMPARE(std::get<0>(run({}, {})), 2);

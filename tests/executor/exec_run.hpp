@@ -77,7 +77,7 @@ public:
   ~ExecRun() {
     if (m_process.state() != QProcess::NotRunning) {
       m_process.kill();
-      m_process.waitForFinished();
+      m_process.waitForFinished(coppice::waiting::kPatience);
     }
   }
 

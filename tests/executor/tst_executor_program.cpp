@@ -40,7 +40,7 @@ Ended finish(QProcess& process) {
   Ended ended;
   if (!process.waitForFinished(kPatience)) {
     process.kill();
-    process.waitForFinished();
+    process.waitForFinished(coppice::waiting::kPatience);
     return ended;
   }
   ended.code = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -2;

@@ -28,6 +28,7 @@
 #include "remote/ssh_config.hpp"
 #include "remote/ssh_fault.hpp"
 #include "remote/transfer.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using remote::SshTrouble;
@@ -145,14 +146,14 @@ private Q_SLOTS:
         "/bin/sh",
         {"-c", "printf %s " + QString::fromLatin1(QByteArray::fromStdString(remote::shellWord(text.toStdString())))});
     // Through a file, because a QString cannot carry every byte.
-    shell.waitForFinished();
+    shell.waitForFinished(coppice::waiting::kPatience);
     QTemporaryDir folder;
     QFile script(folder.filePath("s.sh"));
     QVERIFY(script.open(QIODevice::WriteOnly));
     script.write("printf %s " + QByteArray::fromStdString(remote::shellWord(text.toStdString())));
     script.close();
     shell.start("/bin/sh", {script.fileName()});
-    QVERIFY(shell.waitForFinished());
+    QVERIFY(shell.waitForFinished(coppice::waiting::kPatience));
     QCOMPARE(shell.readAllStandardOutput(), text);
   }
 

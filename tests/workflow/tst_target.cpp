@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "mscclpp/plan_json.hpp"
+#include "support/waiting.hpp"
 #include "workflow/mscclpp_target.hpp"
 #include "workflow/target.hpp"
 
@@ -108,7 +109,7 @@ private slots:
                            "assert r.select(known, Call) is None\n"
                            "Call.collective='allgather'; Call.message_size=16\n"
                            "assert r.select(known, Call) is None\n"});
-    QVERIFY(process.waitForFinished());
+    QVERIFY(process.waitForFinished(coppice::waiting::kPatience));
     QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
   }
 

@@ -19,6 +19,7 @@
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 #include "random_edits.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -158,7 +159,7 @@ void TestDesignerRecovery::killedAtAnyMoment() {
     QVERIFY(!recover(journal));
   }
   QCOMPARE(::kill(static_cast<pid_t>(child.processId()), SIGKILL), 0);
-  QVERIFY(child.waitForFinished());
+  QVERIFY(child.waitForFinished(coppice::waiting::kPatience));
   said += child.readAllStandardOutput();
   const auto last = static_cast<std::size_t>(said.count('\n'));
 

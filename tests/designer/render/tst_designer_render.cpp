@@ -110,7 +110,7 @@ Finished runProgram(const QStringList& arguments, const QString& folder) {
   process.start(QStringLiteral(COPPICE_PROGRAM), arguments);
   if (!process.waitForFinished(60000) || process.exitStatus() != QProcess::NormalExit) {
     process.kill();
-    process.waitForFinished();
+    process.waitForFinished(coppice::waiting::kPatience);
     return {-1, process.readAllStandardOutput(), process.readAllStandardError()};
   }
   return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};

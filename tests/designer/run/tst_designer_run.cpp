@@ -393,7 +393,7 @@ private Q_SLOTS:
     QVERIFY2(told.contains("The root is rank 5.") && told.contains("`name-root5.xml`"), told.constData());
     QProcess run;
     run.start(place + "/run.sh", {"--json"});
-    QVERIFY(run.waitForFinished());
+    QVERIFY(run.waitForFinished(coppice::waiting::kPatience));
     QCOMPARE(run.exitCode(), 0);
     QVERIFY(run.readAllStandardOutput().contains("\"t\":\"end\""));
     const QString check = QStandardPaths::findExecutable("shellcheck");
@@ -402,7 +402,7 @@ private Q_SLOTS:
       if (!check.isEmpty()) {
         QProcess lint;
         lint.start(check, {"-s", "sh", place + "/" + script});
-        QVERIFY(lint.waitForFinished());
+        QVERIFY(lint.waitForFinished(coppice::waiting::kPatience));
         QCOMPARE(lint.readAllStandardOutput(), QByteArray());
       }
     }
@@ -410,7 +410,7 @@ private Q_SLOTS:
     QVERIFY(static_cast<bool>(writeBundle(archive, request, facts, "ok", nullptr)));
     QProcess tar;
     tar.start("tar", {"-tzf", archive});
-    QVERIFY(tar.waitForFinished());
+    QVERIFY(tar.waitForFinished(coppice::waiting::kPatience));
     QVERIFY(tar.readAllStandardOutput().contains("a/run.sbatch"));
     // A program that cannot be read: nothing of the bundle is left.
     auto broken = *executor;
@@ -905,7 +905,7 @@ private Q_SLOTS:
     QVERIFY(!QFileInfo::exists(m_sshd.path("known_hosts")));
     QProcess keygen;
     keygen.start("ssh-keygen", {"-l", "-f", m_sshd.path("host_key.pub")});
-    QVERIFY(keygen.waitForFinished());
+    QVERIFY(keygen.waitForFinished(coppice::waiting::kPatience));
     const QString fingerprint = QString::fromUtf8(keygen.readAllStandardOutput()).section(' ', 1, 1);
     QVERIFY2(connection->fingerprints().join(' ').contains(fingerprint),
              qPrintable(connection->fingerprints().join(' ')));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/cuda/team_run.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using executor::test::dataFile;
@@ -189,7 +190,7 @@ void ExecutorTeamEndsTest::withoutGpus() {
   QFETCH(bool, launches);
   QProcess test;
   test.start(COPPICE_EXEC, {"self-test"});
-  QVERIFY(test.waitForFinished());
+  QVERIFY(test.waitForFinished(coppice::waiting::kPatience));
   const QString notes = test.readAllStandardOutput();
   QVERIFY2(notes.contains("cuda-mpi: "), qPrintable(notes));
   if (notes.contains("cuda-mpi: available")) {

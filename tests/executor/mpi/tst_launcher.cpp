@@ -12,6 +12,7 @@
 #include "mpi/launcher.hpp"
 #include "mpi/stale_segments.hpp"
 #include "mpi/start_watch.hpp"
+#include "support/waiting.hpp"
 
 using namespace coppice;
 using executor::test::dataFile;
@@ -170,7 +171,7 @@ void LauncherTest::refused() {
     variables.remove("OMPI_ALLOW_RUN_AS_ROOT");
     asRoot.setProcessEnvironment(variables);
     asRoot.start(COPPICE_EXEC, {"run", dataFile("ring4_allgather.xml"), "--backend", "mpi"});
-    QVERIFY(asRoot.waitForFinished());
+    QVERIFY(asRoot.waitForFinished(coppice::waiting::kPatience));
     QCOMPARE(asRoot.exitCode(), static_cast<int>(RunExit::machineLacks));
     QVERIFY(asRoot.readAllStandardError().contains("refuses to run as root"));
   }
