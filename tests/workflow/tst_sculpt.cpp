@@ -142,7 +142,8 @@ private slots:
     QCOMPARE(back.schedule.algbw, old.algbw);
   }
 
-  /// What is told while an edge is dragged is what comes of it: throughput, route and the trees on the busiest link.
+  /// The figures shown while an edge is dragged are those of the edited forest: throughput, route and the trees on the
+  /// busiest link.
   void foretells_data() {
     QTest::addColumn<int>("collective");
     QTest::addColumn<int>("half");
