@@ -52,9 +52,10 @@ Json boundJson(const workflow::RankOrder& made) {
   const order::Bound& bound = *made.answer.bound;
   return {{"algbw", toFraction(bound.time.inverse())},
           {"algbw_GBps", toGBps(bound.time.inverse())},
+          {"reason", order::toString(bound.reason)},
           {"nodes", idsOf(made.fabric, bound.nodes)},
           {"direction", bound.isInto ? "into" : "out"},
-          {"capacity", bound.nodes.empty() ? Json() : Json(toFraction(bound.capacity))}};
+          {"capacity", bound.capacity.isZero() ? Json() : Json(toFraction(bound.capacity))}};
 }
 
 void addOrder(const workflow::RankOrder& made, Report& report) {

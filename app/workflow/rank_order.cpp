@@ -202,8 +202,12 @@ std::string boundText(const RankOrder& made) {
     }
   }
   const std::string least = "no order is faster than " + gigabytes(bound.time.inverse()) + ": ";
-  if (bound.nodes.empty()) {
-    return least + "each GPU has its own links alone";
+  if (bound.reason == order::Bound::Reason::links) {
+    return least + "each step loads some link as much in any order";
+  }
+  if (bound.reason == order::Bound::Reason::routes) {
+    return least + "even with partners as near as can be, the data fill all links of the fabric, " +
+           gigabytes(bound.capacity);
   }
   return least + (bound.gpus == 1 ? first : counted(bound.gpus, "GPU") + " (" + first + ", …)") +
          (bound.isInto ? " cannot receive" : " cannot send") + " more than " + gigabytes(bound.capacity);

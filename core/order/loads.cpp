@@ -102,8 +102,9 @@ std::pair<std::size_t, std::size_t> Loads::routeOf(fabric::Rank from, fabric::Ra
   if (const auto found = m_routeAt.find(key); found != m_routeAt.end()) {
     return found->second;
   }
+  const std::uint64_t before = m_routes->searched();
   const auto shares = m_routes->shares(from, to);
-  m_work += m_fabric.arcs().size();
+  m_work += m_routes->searched() - before + shares.size();
   std::int64_t unit = m_routeUnit;
   for (const auto& [arc, share] : shares) {
     unit = leastCommonMultiple(unit, share.denominator());
@@ -250,6 +251,45 @@ int Loads::busiestArc() const {
     }
   }
   return best;
+}
+
+std::vector<int> Loads::busyPlaces() {
+  constexpr std::size_t kMaxSteps = 4;
+  const Score found = score();  // so that all peaks are known
+  if (found.time == 0) {
+    return {};
+  }
+  std::vector<std::size_t> steps(m_peaks.size());
+  std::iota(steps.begin(), steps.end(), std::size_t{0});
+  const auto last = steps.begin() + static_cast<std::ptrdiff_t>(std::min(kMaxSteps, steps.size()));
+  std::partial_sort(steps.begin(), last, steps.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(m_peaks[b].time * m_count[b], a) < std::pair(m_peaks[a].time * m_count[a], b);
+  });
+  std::vector<int> places;
+  for (auto step = steps.begin(); step != last; ++step) {
+    const std::int64_t* const loads = m_loads.data() + *step * m_fabric.arcs().size();
+    std::int32_t fullest = 0;
+    while (Int128{loads[fullest]} * m_weight[fullest] != m_peaks[*step].time) {
+      ++fullest;
+    }
+    const auto first = std::lower_bound(m_sent.begin(), m_sent.end(), static_cast<int>(*step),
+                                        [](const Sent& sent, int at) { return sent.step < at; });
+    for (auto sent = first; sent != m_sent.end() && sent->step == static_cast<int>(*step); ++sent) {
+      if (m_order[sent->from] == kNobody || m_order[sent->to] == kNobody) {
+        continue;
+      }
+      const auto [begin, end] = routeOf(m_order[sent->from], m_order[sent->to]);
+      m_work += end - begin;
+      if (std::any_of(m_parts.begin() + static_cast<std::ptrdiff_t>(begin),
+                      m_parts.begin() + static_cast<std::ptrdiff_t>(end),
+                      [&](const Part& part) { return part.arc == fullest; })) {
+        places.insert(places.end(), {sent->from, sent->to});
+      }
+    }
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
 }
 
 }  // namespace coppice::order

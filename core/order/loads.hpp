@@ -56,6 +56,8 @@ public:
   [[nodiscard]] InverseBandwidth timeOf(int arc) const;
   /// The link with the longest of these; -1 where nothing is sent.
   [[nodiscard]] int busiestArc() const;
+  /// Places that send or receive over a fullest link, of the steps that take longest.
+  [[nodiscard]] std::vector<int> busyPlaces();
 
 private:
   struct Sent {
@@ -84,7 +86,7 @@ private:
 
   const fabric::Fabric& m_fabric;
   std::unique_ptr<simulate::ShortestRoutes> m_routes;
-  std::vector<Sent> m_sent;
+  std::vector<Sent> m_sent;            ///< by step
   Rows<std::int32_t> m_atPlace;        ///< messages by place, from it or to it
   std::vector<std::int64_t> m_count;   ///< by step
   std::vector<std::int64_t> m_weight;  ///< by arc: m_weightUnit / bandwidth

@@ -5,16 +5,20 @@
 #include <bit>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/failure.hpp"
+#include "order/grid.hpp"
 #include "order/loads.hpp"
 #include "symmetry/fabric_parts.hpp"
 
 namespace coppice::order {
 namespace {
 
+using fabric::NodeIndex;
 using fabric::Rank;
 
 /// Thrown where the allowed work is done.
@@ -177,6 +181,7 @@ public:
     } else {
       answer.bound = orderBound(m_fabric, m_pattern, hosts, !m_request.isFree, m_progress);
       m_bound = answer.bound;
+      findGrid();
       improve();
       answer.hasTriedAll = !isAtBound() && tryAll();
     }
@@ -190,6 +195,7 @@ public:
 
 private:
   static constexpr std::size_t kMaxDescents = 6;  ///< the best starts, which are followed
+  static constexpr int kMaxTried = 32;            ///< places of which all orders may be tried
   static constexpr int kMaxTurns = 64;            ///< changes of an optimum in a row that lead to nothing better
 
   Worth worth() {
@@ -224,9 +230,18 @@ private:
   [[nodiscard]] bool changesInside() const { return !m_pattern.usesHosts; }
 
   void improve() {
-    m_limit = m_request.work / 2;
+    // The rest is for trying all orders, which ends for few places alone.
+    const std::uint64_t work = m_request.work / 8 * (m_pattern.places > kMaxTried ? 7 : 4);
+    if (m_grid) {
+      m_limit = work / 2;
+      improveRules();
+    }
+    m_limit = work;
     try {
       std::vector<std::pair<Score, Arrangement>> starts;
+      if (m_grid) {
+        starts.emplace_back(m_bestScore, m_best);
+      }
       for (Arrangement& start : startArrangements()) {
         const Score score = scoreOf(start);
         keep(start, score);
@@ -247,6 +262,138 @@ private:
       // The best one so far stands.
     }
   }
+
+  // ---- orders by the rule of a grid
+
+  /// The grid of the GPUs where these change their places one by one, else of the hosts.
+  void findGrid() {
+    std::vector<int> thingOf(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
+    if (changesInside()) {
+      for (Rank gpu = 0; gpu < m_fabric.gpuCount(); ++gpu) {
+        thingOf[m_fabric.gpus()[gpu]] = gpu;
+      }
+      m_grid = gridOf(m_fabric, thingOf, m_fabric.gpuCount(), m_progress);
+      m_areGpusThings = m_grid.has_value();
+    }
+    if (!m_grid && !m_request.isFree && m_given.gpus.size() > 1) {
+      std::map<std::string_view, int> ofBox;
+      for (std::size_t host = 0; host < m_given.gpus.size(); ++host) {
+        for (const Rank gpu : m_given.gpus[host]) {
+          const NodeIndex node = m_fabric.gpus()[gpu];
+          thingOf[node] = static_cast<int>(host);
+          ofBox.try_emplace(m_fabric.nodes()[node].box, static_cast<int>(host));
+        }
+      }
+      for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+        const fabric::Node& at = m_fabric.nodes()[node];
+        if (at.rank < 0 && !at.box.empty() && ofBox.contains(at.box)) {
+          thingOf[node] = ofBox.at(at.box);
+        }
+      }
+      m_grid = gridOf(m_fabric, thingOf, static_cast<int>(m_given.gpus.size()), m_progress);
+    }
+  }
+
+  /// nullopt where it divides hosts.
+  [[nodiscard]] std::optional<Arrangement> fromThings(const std::vector<int>& things) const {
+    Arrangement made = m_given;
+    if (!m_areGpusThings) {
+      made.hosts = things;
+      return made;
+    }
+    if (m_request.isFree) {
+      made.gpus.front().assign(things.begin(), things.end());
+      return made;
+    }
+    std::vector<int> hostOf(things.size());
+    for (std::size_t host = 0; host < m_given.gpus.size(); ++host) {
+      for (const Rank gpu : m_given.gpus[host]) {
+        hostOf[gpu] = static_cast<int>(host);
+      }
+    }
+    made.hosts.clear();
+    for (std::size_t place = 0; place < things.size();) {
+      const int host = hostOf[things[place]];
+      made.hosts.push_back(host);
+      for (Rank& gpu : made.gpus[host]) {
+        if (place == things.size() || hostOf[things[place]] != host) {
+          return std::nullopt;
+        }
+        gpu = things[place++];
+      }
+    }
+    return made;
+  }
+
+  /// Curves, and rules of digits with the changes that help.
+  void improveRules() {
+    try {
+      for (const std::vector<int>& curve : curves(*m_grid)) {
+        if (const auto made = fromThings(curve)) {
+          keep(*made, scoreOf(*made));
+        }
+      }
+      std::vector<std::pair<Score, DigitRule>> rules;
+      for (const bool arePrime : {true, false}) {
+        for (DigitRule& rule : digitRules(*m_grid, arePrime)) {
+          if (const auto score = scoreOf(rule)) {
+            rules.emplace_back(*score, std::move(rule));
+          }
+        }
+      }
+      if (rules.empty()) {
+        return;
+      }
+      std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (std::size_t i = 0; i < std::min(rules.size(), kMaxDescents) && !isAtBound(); ++i) {
+        descend(rules[i].second, rules[i].first);
+      }
+      std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+      auto& [bestScore, best] = rules.front();
+      for (int turns = 0; turns < kMaxTurns && !isAtBound(); ++turns) {
+        m_progress.report("searching", static_cast<double>(m_loads.work()) / static_cast<double>(m_request.work));
+        DigitRule rule = best;
+        for (int i = 0; i < 3; ++i) {
+          rule = changed(*m_grid, rule, m_random.below(changesOf(*m_grid, rule)));
+        }
+        if (auto score = scoreOf(rule)) {
+          descend(rule, *score);
+          if (*score < bestScore) {
+            bestScore = *score;
+            best = std::move(rule);
+            turns = 0;
+          }
+        }
+      }
+    } catch (const WorkDone&) {
+      // The best one so far stands.
+    }
+  }
+
+  std::optional<Score> scoreOf(const DigitRule& rule) {
+    const auto made = fromThings(orderBy(*m_grid, rule));
+    if (!made) {
+      return std::nullopt;
+    }
+    const Score score = scoreOf(*made);
+    keep(*made, score);
+    return score;
+  }
+
+  /// Changes that are better are made until none is.
+  void descend(DigitRule& rule, Score& score) {
+    std::size_t tried = 0;
+    for (std::size_t change = 0; tried < changesOf(*m_grid, rule); ++change, ++tried) {
+      const DigitRule other = changed(*m_grid, rule, change % changesOf(*m_grid, rule));
+      if (const auto changedScore = scoreOf(other); changedScore && *changedScore < score) {
+        rule = other;
+        score = *changedScore;
+        tried = 0;
+      }
+    }
+  }
+
+  // ---- orders one exchange apart
 
   /// As it is and by parts; both also with every other host turned round, so that a ring leaves and enters neighbours
   /// on one rail, and in regular orders of the hosts, or of the GPUs where these are free.
@@ -298,7 +445,7 @@ private:
   void descend(Arrangement now, Score score) {
     keep(now, score);
     for (bool isBetter = true; isBetter;) {
-      isBetter = false;
+      isBetter = relieve(now, score);
       for (std::size_t host = 0; changesInside() && host < now.gpus.size(); ++host) {
         isBetter = improveList(now, now.gpus[host], score) || isBetter;
       }
@@ -307,6 +454,33 @@ private:
       }
       isBetter = improveList(now, now.hosts, score) || isBetter;
     }
+  }
+
+  /// Exchanges with those that load the fullest links, until none helps.
+  bool relieve(Arrangement& now, Score& score) {
+    const bool isOneHost = now.gpus.size() == 1;
+    const bool isOneGpu =
+        std::all_of(now.gpus.begin(), now.gpus.end(), [](const auto& gpus) { return gpus.size() == 1; });
+    if (!(isOneGpu || (isOneHost && changesInside()))) {
+      return false;
+    }
+    std::vector<int>& list = isOneHost ? now.gpus.front() : now.hosts;
+    bool isAnyBetter = false;
+    for (bool isBetter = true; isBetter;) {
+      isBetter = false;
+      scoreOf(now);
+      for (const int place : m_loads.busyPlaces()) {
+        for (std::size_t other = 0; other < list.size() && !isBetter; ++other) {
+          std::swap(list[place], list[other]);
+          isBetter = accept(now, score);
+          if (!isBetter) {
+            std::swap(list[place], list[other]);
+          }
+        }
+      }
+      isAnyBetter = isAnyBetter || isBetter;
+    }
+    return isAnyBetter;
   }
 
   template <typename T>
@@ -439,6 +613,8 @@ private:
   Arrangement m_best;
   Score m_bestScore;
   std::optional<Bound> m_bound;
+  std::optional<Grid> m_grid;
+  bool m_areGpusThings = false;  ///< of the grid; else hosts are
   std::uint64_t m_limit = UINT64_MAX;
   Arrangement m_tried;
   std::vector<Rank> m_order;

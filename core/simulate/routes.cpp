@@ -11,11 +11,14 @@ using fabric::NodeIndex;
 ShortestRoutes::ShortestRoutes(const fabric::Fabric& fabric)
     : m_fabric(fabric),
       m_firstOut(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
-      m_in(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::head)) {}
+      m_in(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::head)) {
+  constexpr std::int64_t kMaxKept = 1 << 22;  // distances
+  const auto gpus = static_cast<std::size_t>(fabric.gpuCount());
+  m_sources.resize(std::int64_t{fabric.gpuCount()} * fabric.nodeCount() <= kMaxKept ? gpus : 1);
+}
 
-void ShortestRoutes::search(fabric::Rank from, bool overGpus) {
-  std::vector<int>& distance = overGpus ? m_overGpus : m_distance;
-  distance.assign(m_fabric.nodeCount(), -1);
+std::vector<int> ShortestRoutes::search(fabric::Rank from, bool overGpus) {
+  std::vector<int> distance(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
   std::vector<NodeIndex> queue{m_fabric.gpus()[from]};
   distance[queue.front()] = 0;
   // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
@@ -32,26 +35,27 @@ void ShortestRoutes::search(fabric::Rank from, bool overGpus) {
       }
     }
   }
+  m_searched += m_fabric.arcs().size();
+  return distance;
 }
 
-const std::vector<int>& ShortestRoutes::distances(fabric::Rank from, fabric::Rank to) {
-  if (m_source != from) {
-    m_source = from;
-    m_overGpus.clear();
-    search(from, false);
+ShortestRoutes::Distances ShortestRoutes::distances(fabric::Rank from, fabric::Rank to) {
+  Source& source = m_sources[m_sources.size() > 1 ? static_cast<std::size_t>(from) : 0];
+  if (source.rank != from) {
+    source = {from, search(from, false), {}};
   }
-  if (m_distance[m_fabric.gpus()[to]] >= 0) {
-    return m_distance;
+  if (source.distance[m_fabric.gpus()[to]] >= 0) {
+    return {source.distance, false};
   }
   ++m_throughGpus;
-  if (m_overGpus.empty()) {
-    search(from, true);
+  if (source.overGpus.empty()) {
+    source.overGpus = search(from, true);
   }
-  return m_overGpus;
+  return {source.overGpus, true};
 }
 
-const std::vector<std::int32_t>& ShortestRoutes::choicesInto(NodeIndex node, const std::vector<int>& distance) {
-  const bool overGpus = &distance == &m_overGpus;
+const std::vector<std::int32_t>& ShortestRoutes::choicesInto(NodeIndex node, const Distances& from) {
+  const auto& [distance, overGpus] = from;
   m_choices.clear();
   for (const std::int32_t arc : m_in[node]) {
     const fabric::Arc& link = m_fabric.arcs()[arc];
@@ -71,12 +75,12 @@ const std::vector<std::int32_t>& ShortestRoutes::choicesInto(NodeIndex node, con
 }
 
 const std::vector<NodeIndex>& ShortestRoutes::find(fabric::Rank from, fabric::Rank to, int channel) {
-  const std::vector<int>& distance = distances(from, to);
+  const Distances distance = distances(from, to);
   NodeIndex node = m_fabric.gpus()[to];
   m_path.assign(1, node);
   const std::size_t turn =
       static_cast<std::size_t>(from) + static_cast<std::size_t>(to) + static_cast<std::size_t>(channel);
-  while (distance[node] > 0) {
+  while (distance.byNode[node] > 0) {
     const std::vector<std::int32_t>& choices = choicesInto(node, distance);
     node = m_fabric.arcs()[choices[turn % choices.size()]].tail;
     m_path.push_back(node);
@@ -86,10 +90,10 @@ const std::vector<NodeIndex>& ShortestRoutes::find(fabric::Rank from, fabric::Ra
 }
 
 std::vector<std::pair<std::int32_t, Rational>> ShortestRoutes::shares(fabric::Rank from, fabric::Rank to) {
-  const std::vector<int>& distance = distances(from, to);
+  const Distances distance = distances(from, to);
   std::vector<std::pair<std::int32_t, Rational>> passed;
   std::map<NodeIndex, Rational> level{{m_fabric.gpus()[to], Rational(1)}};
-  while (distance[level.begin()->first] > 0) {
+  while (distance.byNode[level.begin()->first] > 0) {
     std::map<NodeIndex, Rational> next;
     for (const auto& [node, part] : level) {
       const std::vector<std::int32_t>& choices = choicesInto(node, distance);

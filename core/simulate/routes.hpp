@@ -29,22 +29,35 @@ public:
   /// Pairs of ranks, found so far, whose route passes other GPUs.
   [[nodiscard]] std::int64_t throughGpus() const { return m_throughGpus; }
 
+  /// Arcs looked at to find distances.
+  [[nodiscard]] std::uint64_t searched() const { return m_searched; }
+
 private:
-  void search(fabric::Rank from, bool overGpus);
+  /// From one GPU.
+  struct Source {
+    fabric::Rank rank = -1;
+    std::vector<int> distance;  ///< by node, without other GPUs; -1 = none
+    std::vector<int> overGpus;  ///< the same with them; empty until needed
+  };
+  struct Distances {
+    const std::vector<int>& byNode;
+    bool overGpus = false;
+  };
+
+  std::vector<int> search(fabric::Rank from, bool overGpus);
   /// Distances from a GPU, through other GPUs only where `to` is not reached without them.
-  const std::vector<int>& distances(fabric::Rank from, fabric::Rank to);
+  Distances distances(fabric::Rank from, fabric::Rank to);
   /// Arcs on which the shortest routes reach a node: those of the largest bandwidth.
-  const std::vector<std::int32_t>& choicesInto(fabric::NodeIndex node, const std::vector<int>& distance);
+  const std::vector<std::int32_t>& choicesInto(fabric::NodeIndex node, const Distances& from);
 
   const fabric::Fabric& m_fabric;
   std::vector<std::int32_t> m_firstOut;  ///< by node, into Fabric::arcs()
   Rows<std::int32_t> m_in;               ///< by node
-  fabric::Rank m_source = -1;
-  std::vector<int> m_distance;  ///< from m_source without other GPUs, -1 = none
-  std::vector<int> m_overGpus;  ///< the same with them; empty until needed
+  std::vector<Source> m_sources;         ///< by rank, or the last one where they would be too many
   std::vector<fabric::NodeIndex> m_path;
   std::vector<std::int32_t> m_choices;
   std::int64_t m_throughGpus = 0;
+  std::uint64_t m_searched = 0;
 };
 
 }  // namespace coppice::simulate

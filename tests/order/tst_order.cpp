@@ -9,6 +9,7 @@
 #include <set>
 
 #include "baselines/baselines.hpp"
+#include "order/grid.hpp"
 #include "order/search.hpp"
 #include "simulate/routes.hpp"
 #include "support/preset_fabrics.hpp"
@@ -171,6 +172,12 @@ private slots:
   void wrongOrdersAreFound();
   void ranksApartOnTheirHosts();
   void boundOfACube();
+  void gridsOfFabrics_data();
+  void gridsOfFabrics();
+  void ordersOfGrids_data();
+  void ordersOfGrids();
+  void bestOnSmallGrids_data();
+  void bestOnSmallGrids();
   void multiRingIsTheBaseline();
   void meshesAndSteps();
   void questionsWithoutAnAnswer_data();
@@ -384,6 +391,161 @@ void TestOrder::boundOfACube() {
   const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, {.isFree = true, .work = 1'000'000}));
   QCOMPARE(answer.best.time.perGBps(), Rational(21, 400));
   QVERIFY(answer.given.time.perGBps() > Rational(21, 400));
+}
+
+namespace {
+
+std::optional<order::Grid> gridOfGpus(const fabric::Fabric& fabric) {
+  std::vector<int> rankOf;
+  for (const fabric::Node& node : fabric.nodes()) {
+    rankOf.push_back(node.rank);
+  }
+  return order::gridOf(fabric, rankOf, fabric.gpuCount());
+}
+
+}  // namespace
+
+void TestOrder::gridsOfFabrics_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QList<int>>("sides");
+  QTest::newRow("torus") << "torus dims=3x5" << QList<int>{3, 5};
+  QTest::newRow("sides of four") << "torus dims=3x4x5" << QList<int>{3, 2, 2, 5};
+  QTest::newRow("mesh") << "mesh dims=4x3" << QList<int>{4, 3};
+  QTest::newRow("cube") << "hypercube dimension=4" << QList<int>{2, 2, 2, 2};
+  QTest::newRow("ring") << "ring gpus=7" << QList<int>{7};
+  QTest::newRow("twisted") << "twisted-torus" << QList<int>{};
+  QTest::newRow("switches") << "fat-tree-2" << QList<int>{};
+}
+
+/// The sides of a product, found from the links alone; neighbours differ in one coordinate, by one or around the end.
+void TestOrder::gridsOfFabrics() {
+  QFETCH(QString, preset);
+  QFETCH(QList<int>, sides);
+  const fabric::Fabric fabric = presetFabric(preset);
+  const auto grid = gridOfGpus(fabric);
+  QCOMPARE(grid.has_value(), !sides.empty());
+  if (!grid) {
+    return;
+  }
+  QList<int> found;
+  for (const order::Grid::Side& side : grid->sides) {
+    found.append(side.length);
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(sides.begin(), sides.end());
+  QCOMPARE(found, sides);
+  std::set<std::vector<int>> points(grid->at.begin(), grid->at.end());
+  QCOMPARE(static_cast<int>(points.size()), fabric.gpuCount());
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const auto& a = grid->at[fabric.nodes()[arc.tail].rank];
+    const auto& b = grid->at[fabric.nodes()[arc.head].rank];
+    int differences = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const int apart = std::abs(a[i] - b[i]);
+      differences += apart > 0 ? 1 : 0;
+      QVERIFY(apart <= 1 || apart == grid->sides[i].length - 1);
+    }
+    QCOMPARE(differences, 1);
+  }
+}
+
+void TestOrder::ordersOfGrids_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::newRow("8x8") << "torus dims=8x8";
+  QTest::newRow("8x8x8") << "torus dims=8x8x8";
+  QTest::newRow("5x6") << "torus dims=5x6";
+  QTest::newRow("4x6x3") << "torus dims=4x6x3";
+}
+
+/// Every rule lists each GPU once; a curve goes from neighbour to neighbour, or closes a row by its ring.
+void TestOrder::ordersOfGrids() {
+  QFETCH(QString, preset);
+  const fabric::Fabric fabric = presetFabric(preset);
+  const auto grid = gridOfGpus(fabric);
+  QVERIFY(grid.has_value());
+  const auto isOrder = [&](std::vector<int> things) {
+    std::sort(things.begin(), things.end());
+    for (std::size_t i = 0; i < things.size(); ++i) {
+      if (things[i] != static_cast<int>(i)) {
+        return false;
+      }
+    }
+    return static_cast<int>(things.size()) == fabric.gpuCount();
+  };
+  const auto curves = order::curves(*grid);
+  QVERIFY(curves.size() >= 2);
+  for (const std::vector<int>& curve : curves) {
+    QVERIFY(isOrder(curve));
+    for (std::size_t i = 1; i < curve.size(); ++i) {
+      QVERIFY(fabric.findArc(fabric.gpus()[curve[i - 1]], fabric.gpus()[curve[i]]));
+    }
+  }
+  std::size_t changes = 0;
+  for (const bool arePrime : {true, false}) {
+    for (const order::DigitRule& rule : order::digitRules(*grid, arePrime)) {
+      QVERIFY(isOrder(order::orderBy(*grid, rule)));
+      for (std::size_t change = 0; change < order::changesOf(*grid, rule); ++change) {
+        const order::DigitRule other = order::changed(*grid, rule, change);
+        QVERIFY(isOrder(order::orderBy(*grid, other)));
+        QVERIFY(isOrder(
+            order::orderBy(*grid, order::changed(*grid, other, (change * 7) % order::changesOf(*grid, other)))));
+        ++changes;
+      }
+    }
+  }
+  QVERIFY(changes > 20);
+}
+
+void TestOrder::bestOnSmallGrids_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("algorithm");
+  QTest::addColumn<int>("collective");
+  for (const char* preset :
+       {"torus dims=2x3", "mesh dims=2x3", "torus dims=6", "torus dims=2x4", "hypercube dimension=3"}) {
+    const auto row = [&](const char* algorithm, Collective collective) {
+      QTest::addRow("%s, %s", preset, algorithm) << preset << algorithm << static_cast<int>(collective);
+    };
+    const bool isPower = QString(preset).contains('4') || QString(preset).contains("hyper");
+    row("ring", Collective::allreduce);
+    row("double-binary-tree", Collective::allreduce);
+    row("bruck", Collective::allgather);
+    row("pairwise", Collective::alltoall);
+    row("binomial", Collective::broadcast);
+    if (isPower) {
+      row("recursive-halving", Collective::allreduce);
+      row("recursive-doubling", Collective::allgather);
+    }
+  }
+}
+
+/// No order is better than the one found, and none is better than the bound, against all orders by definition.
+void TestOrder::bestOnSmallGrids() {
+  QFETCH(QString, preset);
+  QFETCH(QString, algorithm);
+  QFETCH(int, collective);
+  const fabric::Fabric fabric = presetFabric(preset);
+  order::Hosts hosts;
+  for (Rank gpu = 0; gpu < fabric.gpuCount(); ++gpu) {
+    hosts.push_back({"h" + std::to_string(gpu), {gpu}});
+  }
+  const order::Pattern pattern =
+      must(order::patternOf(algorithm.toStdString(), static_cast<Collective>(collective), sizesOf(hosts)));
+  const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts));
+  ByDefinition definition(fabric, pattern);
+  std::optional<Rational> least;
+  std::vector<Rank> order(fabric.gpuCount());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    // All of these fabrics are alike from each GPU, but for the mesh.
+    if (order.front() > 0 && !preset.startsWith("mesh")) {
+      break;
+    }
+    const Rational time = definition.timeOf(order);
+    least = least ? std::min(*least, time) : time;
+  } while (std::next_permutation(order.begin(), order.end()));
+  QCOMPARE(answer.best.time.perGBps(), *least);
+  QVERIFY(answer.bound.has_value());
+  QVERIFY(answer.bound->time.perGBps() <= *least);
 }
 
 /// On rails, as the schedule that is simulated and exported.
