@@ -2,12 +2,10 @@
 #include "schedule/tree_edit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "base/failure.hpp"
-#include "base/rows.hpp"
 #include "base/text.hpp"
 #include "schedule/arc_finder.hpp"
 #include "schedule/link_loads.hpp"
@@ -171,108 +169,7 @@ EditedForest changed(const Fabric& fabric, const Forest& forest, const NewParent
   return result;
 }
 
-/// Shortest, both ends included, through no GPU and nothing that is blocked; empty where there is none.
-std::vector<NodeIndex> shortestWay(const Fabric& fabric, const Rows<std::int32_t>& arcsOut, NodeIndex from,
-                                   NodeIndex to, const std::vector<bool>& isBlocked) {
-  std::vector<NodeIndex> before(static_cast<std::size_t>(fabric.nodeCount()), -1);
-  before[from] = from;
-  std::vector<NodeIndex> queue{from};
-  for (std::size_t i = 0; i < queue.size() && before[to] < 0; ++i) {
-    const NodeIndex node = queue[i];
-    if (node != from && fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
-      continue;
-    }
-    for (const std::int32_t arc : arcsOut[node]) {
-      const NodeIndex next = fabric.arcs()[arc].head;
-      if (before[next] < 0 && !isBlocked[next]) {
-        before[next] = node;
-        queue.push_back(next);
-      }
-    }
-  }
-  if (before[to] < 0) {
-    return {};
-  }
-  std::vector<NodeIndex> way{to};
-  while (way.back() != from) {
-    way.push_back(before[way.back()]);
-  }
-  std::ranges::reverse(way);
-  return way;
-}
-
-/// A way from `from` to `first`, and one from `last` to `to`, that share no node.
-class TwoWays {
-public:
-  TwoWays(const Fabric& fabric, NodeIndex from, NodeIndex first, NodeIndex last, NodeIndex to)
-      : m_fabric(fabric),
-        m_arcsOut(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
-        m_ends{{{from, first}, {last, to}}} {}
-
-  /// Both one after the other; the way with that index is found first. Empty where there is none.
-  [[nodiscard]] std::vector<NodeIndex> route(std::size_t firstFound) const {
-    std::array<std::vector<NodeIndex>, 2> ways;
-    std::vector<bool> isBlocked(static_cast<std::size_t>(m_fabric.nodeCount()), false);
-    const std::size_t secondFound = 1 - firstFound;
-    // The ends of the other way are not on this one, but where both ways meet in a node.
-    for (const NodeIndex end : {m_ends[secondFound].from, m_ends[secondFound].to}) {
-      isBlocked[end] = end != m_ends[firstFound].from && end != m_ends[firstFound].to;
-    }
-    ways[firstFound] = shortestWay(m_fabric, m_arcsOut, m_ends[firstFound].from, m_ends[firstFound].to, isBlocked);
-    isBlocked.assign(isBlocked.size(), false);
-    for (const NodeIndex node : ways[firstFound]) {
-      isBlocked[node] = node != m_ends[secondFound].from && node != m_ends[secondFound].to;
-    }
-    ways[secondFound] = shortestWay(m_fabric, m_arcsOut, m_ends[secondFound].from, m_ends[secondFound].to, isBlocked);
-    if (ways[0].empty() || ways[1].empty()) {
-      return {};
-    }
-    const bool isOneNode = ways[0].back() == ways[1].front();
-    ways[0].insert(ways[0].end(), ways[1].begin() + (isOneNode ? 1 : 0), ways[1].end());
-    return ways[0];
-  }
-
-private:
-  struct Ends {
-    NodeIndex from = 0;
-    NodeIndex to = 0;
-  };
-
-  const Fabric& m_fabric;
-  Rows<std::int32_t> m_arcsOut;  ///< by tail, into Fabric::arcs()
-  std::array<Ends, 2> m_ends;
-};
-
 }  // namespace
-
-Result<std::vector<NodeIndex>> routeThrough(const Fabric& fabric, NodeIndex from, NodeIndex to,
-                                            std::span<const NodeIndex> through) {
-  const NodeIndex first = through.front();
-  const NodeIndex last = through.back();
-  const auto isGpuBetween = [&](NodeIndex node) {
-    return node != from && node != to && fabric.nodes()[node].kind == fabric::NodeKind::gpu;
-  };
-  std::vector<NodeIndex> best;
-  // A GPU stands at the ends alone: the first at the start, the second at the end.
-  if (first != to && last != from && !isGpuBetween(first) && !isGpuBetween(last)) {
-    const TwoWays ways(fabric, from, first, last, to);
-    for (const std::size_t firstFound : {std::size_t{0}, std::size_t{1}}) {
-      std::vector<NodeIndex> route = ways.route(firstFound);
-      if (!route.empty() && (best.empty() || route.size() < best.size())) {
-        best = std::move(route);
-      }
-    }
-  }
-  if (best.empty()) {
-    const auto named = [&](NodeIndex node) { return inQuotes(fabric.nodes()[node].id); };
-    return Error{ErrorCode::infeasible,
-                 "no route from " + named(from) + " to " + named(to) + " leads through " + named(first) +
-                     (through.size() > 1 ? " and " + named(last) : std::string()) +
-                     " without other GPUs and without passing a node twice",
-                 "choose a switch or a link between the two"};
-  }
-  return best;
-}
 
 std::optional<std::int64_t> mirroredTree(const Forest& forest, std::int64_t tree, const Forest& other) {
   TreeReader reader(forest);

@@ -48,14 +48,6 @@ struct RouteChange {
 [[nodiscard]] Result<RouteChange> routeChange(const fabric::Fabric& fabric, const Forest& forest,
                                               const NewParent& change);
 
-/// The shortest route found from a GPU to another that leads through one node, or over one link from its tail to its
-/// head, and through no GPU and no node twice. The part before and the part after are shortest one after the other, the
-/// shorter of both orders counts: where ways are narrow, a route that exists may not be found.
-/// @param through a node, or tail and head of a link  Errors: infeasible (no such route is found).
-[[nodiscard]] Result<std::vector<fabric::NodeIndex>> routeThrough(const fabric::Fabric& fabric, fabric::NodeIndex from,
-                                                                  fabric::NodeIndex to,
-                                                                  std::span<const fabric::NodeIndex> through);
-
 /// The tree of the other half of an allreduce with the same root and edges and all routes turned round, in the order of
 /// TreeReader; nullopt where there is none. Where it has several copies, the first such tree.
 [[nodiscard]] std::optional<std::int64_t> mirroredTree(const Forest& forest, std::int64_t tree, const Forest& other);

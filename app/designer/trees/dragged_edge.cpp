@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/failure.hpp"
+#include "schedule/route_through.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -116,14 +117,10 @@ private:
     return *child;
   }
 
-  /// The shorter one of both directions of the link.
   [[nodiscard]] std::vector<NodeIndex> routeOver(LinkId id, const schedule::NewParent& change) const {
     const auto [tail, head] = endsOf(id);
     const auto [start, end] = endsOf(change);
-    auto forward = schedule::routeThrough(m_fabric, start, end, std::array{tail, head});
-    auto backward = schedule::routeThrough(m_fabric, start, end, std::array{head, tail});
-    const bool isBackward = backward && (!forward || backward->size() < forward->size());
-    return orThrow(isBackward ? std::move(backward) : std::move(forward));
+    return orThrow(schedule::routeThrough(m_fabric, start, end, std::array{tail, head}));
   }
 
   const fabric::Fabric& m_fabric;
