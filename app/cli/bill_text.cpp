@@ -44,6 +44,7 @@ Json billJson(const bom::Bill& bill, const bom::Parts& parts) {
   Json json{{"price", bill.total.price.toString()},
             {"watts", bill.total.watts.toString()},
             {"port_rate", toFraction(bill.portRate)},
+            {"uplink_rate", toFraction(bill.uplinkRate)},
             {"parts", Json::array()}};
   for (const bom::BillLine& line : bill.lines) {
     const bom::Part& part = parts.rows[line.part];

@@ -24,8 +24,8 @@ std::shared_ptr<LoadedFabric> heldFabric(const fabric::Description& description)
 
 // ---- prices
 
-/// {"price", "watts", "port_rate", "lines": [(kind, part, pieces, metres, price, watts)], "cables": [(from, to, count,
-/// metres, part)], "boxes", "racks", "network_racks", "csv", "cable_csv"}
+/// {"price", "watts", "port_rate", "uplink_rate", "lines": [(kind, part, pieces, metres, price, watts)], "cables":
+/// [(from, to, count, metres, part)], "boxes", "racks", "network_racks", "csv", "cable_csv"}
 py::dict billOf(const fabric::Fabric& fabric, const bom::Bill& bill, const bom::Parts& parts) {
   py::list lines;
   for (const bom::BillLine& line : bill.lines) {
@@ -43,6 +43,7 @@ py::dict billOf(const fabric::Fabric& fabric, const bom::Bill& bill, const bom::
   dict["price"] = fraction(bill.total.price);
   dict["watts"] = fraction(bill.total.watts);
   dict["port_rate"] = fraction(bill.portRate);
+  dict["uplink_rate"] = fraction(bill.uplinkRate);
   dict["lines"] = std::move(lines);
   dict["cables"] = std::move(cables);
   dict["boxes"] = bill.plan.boxes;

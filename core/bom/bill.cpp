@@ -12,6 +12,7 @@
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "bom/port_cover.hpp"
 
 namespace coppice::bom {
 namespace {
@@ -78,11 +79,11 @@ public:
     std::optional<Bill> best;
     std::optional<Error> fault;
     std::int64_t missing = 0;
-    for (const Bandwidth& rate : portRates()) {
+    for (const auto& [down, up] : portRates()) {
       throwIfCancelled(m_progress);
       m_missing = 0;
       try {
-        Bill bill = bought(rate);
+        Bill bill = bought(down, up);
         if (!best || bill.total.isBelow(best->total, m_preference)) {
           best = std::move(bill);
         }
@@ -108,15 +109,25 @@ private:
     throw Failure{Error{ErrorCode::badInput, std::move(message), std::move(fix), Place{.file = m_parts.fileName}}};
   }
 
-  /// Of the switches in the table, ascending; without switches in the fabric, one that stands for none.
-  [[nodiscard]] std::set<Bandwidth> portRates() const {
+  using Rates = std::pair<Bandwidth, Bandwidth>;
+
+  /// Of ports to boxes and to other switches: the same, or two that one switch of the table has; without switches in
+  /// the fabric, one that stands for none.
+  [[nodiscard]] std::set<Rates> portRates() const {
     if (std::none_of(m_plan.boxOf.begin(), m_plan.boxOf.end(), [](int box) { return box < 0; })) {
-      return {Bandwidth()};
+      return {Rates()};
     }
-    std::set<Bandwidth> rates;
+    const bool hasUplinks = std::any_of(m_links.begin(), m_links.end(),
+                                        [&](const Link& link) { return isNetwork(link.from) && isNetwork(link.to); });
+    std::set<Rates> rates;
     for (const Part& part : m_parts.rows) {
       if (part.kind == PartKind::networkSwitch) {
-        rates.insert(part.rate);
+        const std::vector<Bandwidth> ofPart = ratesOf(part);
+        for (const Bandwidth& down : ofPart) {
+          for (const Bandwidth& up : hasUplinks ? ofPart : std::vector{down}) {
+            rates.emplace(down, up);
+          }
+        }
       }
     }
     if (rates.empty()) {
@@ -125,25 +136,27 @@ private:
     return rates;
   }
 
-  [[nodiscard]] Bill bought(const Bandwidth& portRate) {
+  [[nodiscard]] Bill bought(const Bandwidth& portRate, const Bandwidth& uplinkRate) {
     Bill bill;
     bill.partOf.assign(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
     bill.portsUsed.assign(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
     bill.plan = m_plan;
     bill.portRate = portRate;
+    bill.uplinkRate = uplinkRate;
+    m_needs.clear();
     for (const auto& [node, links] : m_linksOfBox) {
       buyNic(node, links, bill);
     }
     for (const Link& link : m_links) {
       if (!isNetwork(link.from) && !isNetwork(link.to)) {
-        lay(link, bestDirect(link), bill);
+        lay(link, bestDirect(link), Bandwidth(), bill);
       } else if (isNetwork(link.from) && isNetwork(link.to)) {
-        lay(link, cablesAt(link, portRate), bill);
+        lay(link, cablesAt(link, uplinkRate), uplinkRate, bill);
       }
     }
     for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
       if (isNetwork(node)) {
-        bill.partOf[node] = switchFor(node, bill.portsUsed[node], portRate);
+        bill.partOf[node] = switchFor(node, m_needs[node]);
       }
     }
     addUp(bill);
@@ -271,7 +284,7 @@ private:
       refuseNic(node, links, wanted);
     }
     for (std::size_t i = 0; i < links.size(); ++i) {
-      lay(m_links[links[i]], (*best)[i], bill);
+      lay(m_links[links[i]], (*best)[i], bill.portRate, bill);
     }
   }
 
@@ -284,30 +297,51 @@ private:
            "add a row of the kind nic with enough ports of a high enough rate");
   }
 
-  [[nodiscard]] int switchFor(NodeIndex node, int ports, const Bandwidth& rate) {
-    int best = -1;
-    int largest = 0;
-    for (std::size_t i = 0; i < m_parts.rows.size(); ++i) {
+  /// The best switch with enough ports; -1 = none. Otherwise how many the nearest one misses.
+  struct Choice {
+    int part = -1;
+    int missing = 0;
+  };
+
+  [[nodiscard]] const Choice& choiceFor(const PortNeeds& needs) {
+    const auto [found, isNew] = m_switches.try_emplace(needs);
+    Choice& choice = found->second;
+    for (std::size_t i = 0; isNew && i < m_parts.rows.size(); ++i) {
       const Part& part = m_parts.rows[i];
-      if (part.kind != PartKind::networkSwitch || part.rate != rate) {
+      if (part.kind != PartKind::networkSwitch) {
         continue;
       }
-      largest = std::max(largest, part.ports);
+      const int missing = coverPorts(part, needs).missing;
       const auto cost = [&](int row) { return Cost{m_parts.rows[row].price, m_parts.rows[row].watts}; };
-      if (part.ports >= ports && (best < 0 || cost(static_cast<int>(i)).isBelow(cost(best), m_preference))) {
-        best = static_cast<int>(i);
+      if (missing > 0) {
+        choice.missing = choice.missing == 0 ? missing : std::min(choice.missing, missing);
+      } else if (choice.part < 0 || cost(static_cast<int>(i)).isBelow(cost(choice.part), m_preference)) {
+        choice.part = static_cast<int>(i);
       }
     }
-    if (best < 0) {
-      m_missing = ports - largest;
-      refuse("no switch has the " + std::to_string(ports) + " ports of " + rateText(rate) + " that " +
-                 inQuotes(idOf(node)) + " needs; the largest has " + std::to_string(largest),
-             "add a larger switch to the table, or build the fabric of more switches");
-    }
-    return best;
+    return choice;
   }
 
-  void lay(const Link& link, const Cables& cables, Bill& bill) const {
+  [[nodiscard]] int switchFor(NodeIndex node, const PortNeeds& needs) {
+    const Choice& choice = choiceFor(needs);
+    if (choice.part < 0) {
+      m_missing = choice.missing;
+      std::string wanted;
+      int ports = 0;
+      for (const auto& [rate, count] : needs) {
+        wanted += (wanted.empty() ? "" : " and ") + counted(count, "port") + " of " + rateText(rate);
+        ports += count;
+      }
+      refuse("no switch has the " + wanted + " that " + inQuotes(idOf(node)) + " needs; the " +
+                 (needs.size() > 1 ? "nearest misses " + std::to_string(choice.missing)
+                                   : "largest has " + std::to_string(ports - choice.missing)),
+             "add a larger switch to the table, or build the fabric of more switches");
+    }
+    return choice.part;
+  }
+
+  /// @param portRate of the ports of switches at its ends
+  void lay(const Link& link, const Cables& cables, const Bandwidth& portRate, Bill& bill) {
     constexpr std::int64_t kMaxCables = 1'000'000;
     if (cables.count > kMaxCables) {
       refuse("a link of " + rateText(link.bandwidth) + " from " + inQuotes(idOf(link.from)) + " is more than " +
@@ -315,9 +349,12 @@ private:
              "use parts of a higher rate");
     }
     const int count = static_cast<int>(cables.count);
-    bill.runs.push_back({link.from, link.to, count, link.length, cables.rate, link.bandwidth, cables.part});
+    bill.runs.push_back({link.from, link.to, count, link.length, cables.rate, link.bandwidth, cables.part, portRate});
     for (const NodeIndex end : {link.from, link.to}) {
       bill.portsUsed[end] = checkedAdd(bill.portsUsed[end], count);
+      if (isNetwork(end)) {
+        m_needs[end][portRate] += count;
+      }
     }
   }
 
@@ -353,6 +390,8 @@ private:
   std::vector<Link> m_links;
   std::map<NodeIndex, std::vector<std::size_t>> m_linksOfBox;  ///< to switches, by their node in the box
   std::map<std::pair<Bandwidth, Rational>, int> m_cables;      ///< answers of cableFor
+  std::map<NodeIndex, PortNeeds> m_needs;                      ///< of the switches, at the rates that are tried
+  std::map<PortNeeds, Choice> m_switches;                      ///< answers of choiceFor
   std::int64_t m_missing = 0;                                  ///< ports, of the switch that was refused
 };
 

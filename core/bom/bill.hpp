@@ -35,6 +35,7 @@ struct CableRun {
   Bandwidth rate;       ///< at which each cable runs: that of the slower port
   Bandwidth bandwidth;  ///< of the link, in the direction that has more
   int part = 0;         ///< in Parts::rows
+  Bandwidth portRate;   ///< of the ports of switches that it takes; 0 without one
 };
 
 /// All pieces of one part.
@@ -53,17 +54,18 @@ struct Bill {
   std::vector<int> partOf;
   std::vector<int> portsUsed;  ///< by node
   FloorPlan plan;
-  /// Of the ports of all switches; 0 without switches.
+  /// Of the ports of switches towards boxes, and towards other switches; 0 without switches.
   Bandwidth portRate;
+  Bandwidth uplinkRate;
 };
 
-/// The cheapest bill, or the one that takes the fewest watts, of all port rates: the switches of a fabric have ports of
-/// one rate. A link is as many cables as its bandwidth needs, each of which takes a port at both ends and runs at the
-/// rate of the slower one; every switch is the best that has enough ports, every NIC and every cable the best that
-/// fits. What is inside a box comes with it; so do NICs where the table has none. Links between boxes without a switch
-/// are cables alone.
-/// Errors: badInput naming the file (no switch with enough ports, no NIC, no cable that reaches), those of planFloor,
-/// overflow, cancelled.
+/// The cheapest bill, or the one that takes the fewest watts, of all pairs of port rates: the switches of a fabric have
+/// ports of one rate for boxes and of one for each other, the same unless some switch of the table has both. A link is
+/// as many cables as its bandwidth needs, each of which takes a port at both ends and runs at the rate of the slower
+/// one; every switch is the best that has enough ports (port_cover.hpp), every NIC and every cable the best that fits.
+/// What is inside a box comes with it; so do NICs where the table has none. Links between boxes without a switch are
+/// cables alone. Errors: badInput naming the file (no switch with enough ports of these rates, no NIC, no cable that
+/// reaches), those of planFloor, overflow, cancelled.
 [[nodiscard]] Result<Bill> billOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor,
                                   Preference preference = Preference::price, const Progress& progress = {});
 

@@ -13,16 +13,16 @@
 namespace coppice::bom {
 namespace {
 
-enum Column { kKind, kName, kPorts, kRate, kReach, kWatts, kPrice, kPricePerMetre, kNote, kColumns };
-constexpr std::array<std::string_view, kColumns> kColumnNames = {"kind",  "name",  "ports",           "rate", "reach",
-                                                                 "watts", "price", "price_per_metre", "note"};
+enum Column { kKind, kName, kPorts, kRate, kReach, kWatts, kPrice, kPricePerMetre, kSplit, kNote, kColumns };
+constexpr std::array<std::string_view, kColumns> kColumnNames = {"kind",  "name",  "ports",           "rate",  "reach",
+                                                                 "watts", "price", "price_per_metre", "split", "note"};
 constexpr std::array kMustHave = {kKind, kName, kRate, kWatts, kPrice};
 constexpr std::array<std::pair<std::string_view, PartKind>, 5> kKinds = {{{"switch", PartKind::networkSwitch},
                                                                           {"nic", PartKind::nic},
                                                                           {"copper", PartKind::copper},
                                                                           {"aoc", PartKind::aoc},
                                                                           {"transceiver", PartKind::transceiver}}};
-constexpr const char* kHeader = "kind,name,ports,rate,reach,watts,price,price_per_metre";
+constexpr const char* kHeader = "kind,name,ports,rate,reach,watts,price,price_per_metre,split";
 constexpr int kNoColumn = -1;
 
 class PartReader {
@@ -128,13 +128,81 @@ private:
     refuseCell(kKind, "a kind of part", "use switch, nic, copper, aoc or transceiver");
   }
 
-  [[nodiscard]] int ports() const {
-    constexpr std::int64_t kMaxPorts = 1'000'000;
-    const auto value = Rational::parse(cell(kPorts));
-    if (!value || !value->isInteger() || !value->isPositive() || *value > Rational(kMaxPorts)) {
-      refuseCell(kPorts, "a number of ports", "write a whole number from 1");
+  static constexpr std::int64_t kMaxPorts = 1'000'000;
+  static constexpr std::size_t kMaxGroups = 3;
+
+  [[nodiscard]] int whole(Column column, std::string_view text, std::int64_t least, std::string_view what,
+                          std::string_view fix) const {
+    const auto value = Rational::parse(text);
+    if (!value || !value->isInteger() || *value < Rational(least) || *value > Rational(kMaxPorts)) {
+      refuseCell(column, std::string(what), std::string(fix));
     }
     return static_cast<int>(value->numerator());
+  }
+
+  [[nodiscard]] int ports(std::string_view text) const {
+    return whole(kPorts, text, 1, "a number of ports", "write a whole number from 1");
+  }
+
+  [[nodiscard]] Bandwidth rate(const std::string& text) const {
+    const auto rate = Bandwidth::parse(text);
+    if (!rate || !rate->isPositive()) {
+      refuseCell(kRate, "a rate above 0", "write GB/s of a port, such as 50, or 400Gb/s");
+    }
+    return *rate;
+  }
+
+  /// Ports of a switch: as many parts in each of the three columns, but that split may be empty.
+  void readPorts(Part& part) const {
+    const std::vector<std::string> counts = divided(cell(kPorts), '+');
+    const std::vector<std::string> rates = divided(cell(kRate), '+');
+    const std::vector<std::string> splits = divided(cell(kSplit), '+');
+    if (counts.size() != rates.size()) {
+      refuse(m_row.line, kRate,
+             inQuotes(cell(kPorts)) + " ports and the rates " + inQuotes(cell(kRate)) + " are not as many",
+             "give each kind of port its rate, such as 48+8 ports of 25+50");
+    }
+    if (counts.size() > kMaxGroups) {
+      refuse(m_row.line, kPorts, "a switch has at most " + std::to_string(kMaxGroups) + " kinds of ports",
+             "join those of one rate");
+    }
+    if (splits.size() > 1 && splits.size() != counts.size()) {
+      refuse(m_row.line, kSplit,
+             inQuotes(cell(kSplit)) + " and the ports " + inQuotes(cell(kPorts)) + " are not as many",
+             "give each kind of port what it can be split into, such as 2/4+2, or nothing, as in +2");
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      PortGroup group{.count = ports(counts[i]), .rate = rate(rates[i])};
+      if (i < splits.size() && !splits[i].empty()) {
+        for (const std::string& into : divided(splits[i], '/')) {
+          group.splits.push_back(
+              whole(kSplit, into, 2, "what a port can be split into", "write whole numbers from 2, such as 2/4"));
+        }
+      }
+      if (i == 0) {
+        part.ports = group.count;
+        part.rate = group.rate;
+        part.splits = std::move(group.splits);
+      } else {
+        part.others.push_back(std::move(group));
+      }
+    }
+  }
+
+  /// Without the spaces around. An empty text is one empty part.
+  [[nodiscard]] static std::vector<std::string> divided(const std::string& text, char separator) {
+    std::vector<std::string> parts{""};
+    for (const char letter : text) {
+      if (letter == separator) {
+        parts.emplace_back();
+      } else if (letter != ' ' || !parts.back().empty()) {
+        parts.back() += letter;
+      }
+    }
+    for (std::string& part : parts) {
+      part.erase(part.find_last_not_of(' ') + 1);
+    }
+    return parts;
   }
 
   [[nodiscard]] Part part(const std::vector<Part>& before) const {
@@ -155,11 +223,15 @@ private:
                "give each part a name of its own");
       }
     }
-    const auto rate = Bandwidth::parse(cell(kRate));
-    if (!rate || !rate->isPositive()) {
-      refuseCell(kRate, "a rate above 0", "write GB/s of a port, such as 50, or 400Gb/s");
+    if (part.kind == PartKind::networkSwitch) {
+      readPorts(part);
+    } else {
+      part.rate = rate(cell(kRate));
+      if (!cell(kSplit).empty()) {
+        refuse(m_row.line, kSplit, "only the ports of a switch are split",
+               "leave split empty; give a cable for split ports with the rate and price of one of its ends");
+      }
     }
-    part.rate = *rate;
     part.watts = amount(kWatts, "a number of watts", false);
     part.price = amount(kPrice, "a price", false);
     part.pricePerMetre = amount(kPricePerMetre, "a price per metre", true);
@@ -169,7 +241,7 @@ private:
         refuseCell(kReach, "a reach above 0", "write the metres that it spans");
       }
     } else {
-      part.ports = ports();
+      part.ports = part.ports > 0 ? part.ports : ports(cell(kPorts));
       if (!cell(kReach).empty() || !part.pricePerMetre.isZero()) {
         refuse(m_row.line, kReach, "a " + std::string(toString(part.kind)) + " has no length",
                "leave reach and price_per_metre empty");
@@ -187,6 +259,12 @@ private:
 
 std::string_view toString(PartKind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& each) { return each.second == kind; })->first;
+}
+
+std::vector<PortGroup> Part::portGroups() const {
+  std::vector<PortGroup> groups{{ports, rate, splits}};
+  groups.insert(groups.end(), others.begin(), others.end());
+  return groups;
 }
 
 bool Parts::has(PartKind kind) const {

@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <tuple>
 
+#include "bom/port_cover.hpp"
 #include "bom/tables.hpp"
 #include "coppice/test_paths.hpp"
 #include "presets/presets.hpp"
@@ -81,6 +83,11 @@ private slots:
   void lengths_data();
   void lengths();
   void cheapestOfAllChoices();
+  void uplinksByHand();
+  void splitPortsByHand();
+  void coversAreExact();
+  void mixedPortsThatAreTooFew_data();
+  void mixedPortsThatAreTooFew();
   void faultsOfTables_data();
   void faultsOfTables();
   void whatCannotBeBuilt_data();
@@ -268,6 +275,196 @@ void TestBom::cheapestOfAllChoices() {
   QVERIFY(built > 5 && built < 40);
 }
 
+namespace {
+
+/// Eight boxes of four GPUs with NICs of 25 GB/s, four boxes per leaf, two spines, 2:1: a leaf has 16 NICs, and 100
+/// GB/s to each spine.
+fabric::Fabric eightBoxes() {
+  return made("cluster", {{"boxes", "8"},
+                          {"gpus", "4"},
+                          {"nic", "25"},
+                          {"network", "leaf-spine"},
+                          {"boxes_per_leaf", "4"},
+                          {"spines", "2"},
+                          {"oversubscription", "2"}});
+}
+
+constexpr const char* kMixedRest =
+    "nic,N,1,25,,10,100,,\n"
+    "copper,D25,,25,100,0,10,,\n"
+    "copper,D50,,50,100,0,15,,\n"
+    "copper,D100,,100,100,0,25,,\n";
+
+Parts mixedTable(const std::string& switches) {
+  return must(
+      readParts("kind,name,ports,rate,reach,watts,price,price_per_metre,split\n" + switches + kMixedRest, "t.csv"));
+}
+
+}  // namespace
+
+/// 16 ports of 25 GB/s down and 2 x 100 GB/s up are 4 ports of 50 GB/s: the leaves are "16 x 200G + 4 x 400G". Each
+/// spine has 2 leaves at 100 GB/s, so 4 ports of 50 GB/s. 2 x 500 + 2 x 300 for switches, 32 x 100 for NICs, 32 x 10
+/// for the cables of the NICs, 8 x 15 between the switches. Without the uplinks of their own, all ports have 25 GB/s:
+/// 24 of a leaf and 8 of a spine, for which there are the 900 of the large switch, and 16 x 10 for cables.
+void TestBom::uplinksByHand() {
+  const Parts parts = mixedTable(
+      "switch,Leaf,16+4,200Gb/s+400Gb/s,,100,500,,\n"
+      "switch,Spine,4,50,,100,300,,\n"
+      "switch,Large,24,25,,100,900,,\n");
+  const fabric::Fabric fabric = eightBoxes();
+  const Bill bill = must(billOf(fabric, parts, {}));
+  QCOMPARE(bill.portRate, Bandwidth(25));
+  QCOMPARE(bill.uplinkRate, Bandwidth(50));
+  QCOMPARE(lineOf(bill, parts, "Leaf")->pieces, 2);
+  QCOMPARE(lineOf(bill, parts, "Spine")->pieces, 2);
+  QCOMPARE(lineOf(bill, parts, "D25")->pieces, 32);
+  QCOMPARE(lineOf(bill, parts, "D50")->pieces, 8);
+  QCOMPARE(bill.total.price, Rational(2 * 500 + 2 * 300 + 32 * 100 + 32 * 10 + 8 * 15));
+  // The uplinks are ports 17 to 20 of a leaf.
+  const QString cables = QString::fromStdString(cableCsv(fabric, bill, parts));
+  QVERIFY2(cables.contains("leaf0,network rack 1,17,spine0,network rack 1,1,50"), qPrintable(cables));
+  QVERIFY(cables.contains("leaf1,network rack 1,20,spine1,network rack 1,4,50"));
+  QVERIFY(cables.contains("b3nic3,rack 1,1,leaf0,network rack 1,16,25"));
+  Parts alike = parts;
+  std::erase_if(alike.rows, [](const Part& part) { return part.name == "Leaf"; });
+  const Bill other = must(billOf(fabric, alike, {}));
+  QCOMPARE(other.uplinkRate, Bandwidth(25));
+  QCOMPARE(other.total.price, Rational(4 * 900 + 32 * 100 + 32 * 10 + 16 * 10));
+}
+
+/// Switches of six ports of 100 GB/s, each of which may be split into two or four: a leaf splits four ports into 16 of
+/// 25 GB/s, and has two left for the spines. A spine needs two. 4 x 400 for switches, 32 x 100 + 32 x 10 for NICs and
+/// their cables, 4 x 25 between the switches.
+void TestBom::splitPortsByHand() {
+  const Parts parts = mixedTable("switch,Six,6,100,,100,400,,2/4\n");
+  const fabric::Fabric fabric = eightBoxes();
+  const Bill bill = must(billOf(fabric, parts, {}));
+  QCOMPARE(bill.portRate, Bandwidth(25));
+  QCOMPARE(bill.uplinkRate, Bandwidth(100));
+  QCOMPARE(lineOf(bill, parts, "Six")->pieces, 4);
+  QCOMPARE(bill.total.price, Rational(4 * 400 + 32 * 100 + 32 * 10 + 4 * 25));
+  const QString cables = QString::fromStdString(cableCsv(fabric, bill, parts));
+  QVERIFY2(cables.contains("b0nic0,rack 1,1,leaf0,network rack 1,1/1,25"), qPrintable(cables));
+  QVERIFY(cables.contains("b3nic3,rack 1,1,leaf0,network rack 1,4/4,25"));
+  QVERIFY(cables.contains("leaf0,network rack 1,5,spine0,network rack 1,1,100"));
+  // As JSON has it: the same rows.
+  const std::vector<CsvRow> rows{{1, {"kind", "name", "ports", "rate", "watts", "price", "split"}},
+                                 {2, {"switch", "Both", "48+8", "25+50", "1", "2", "+2"}}};
+  const std::vector<PortGroup> groups = must(readPartRows(rows, "t.json")).rows[0].portGroups();
+  QCOMPARE(groups.size(), std::size_t{2});
+  QCOMPARE(groups[0].count, 48);
+  QVERIFY(groups[0].splits.empty());
+  QCOMPARE(groups[1].rate, Bandwidth(50));
+  QCOMPARE(groups[1].splits, std::vector<int>{2});
+}
+
+/// Against all choices of a rate for each port, on switches drawn at random.
+void TestBom::coversAreExact() {
+  std::mt19937 random(3);
+  const auto below = [&](unsigned count) { return static_cast<int>(random() % count); };
+  int covered = 0;
+  int missed = 0;
+  for (int round = 0; round < 300; ++round) {
+    Part part;
+    const std::vector<int> rates{100, 200, 400};
+    std::vector<PortGroup> groups;
+    for (int g = 0; g < 1 + below(3); ++g) {
+      PortGroup group{.count = 1 + below(3), .rate = Bandwidth(rates[below(3)])};
+      for (const int split : {2, 4}) {
+        if (below(2) == 0) {
+          group.splits.push_back(split);
+        }
+      }
+      groups.push_back(group);
+    }
+    part.ports = groups[0].count;
+    part.rate = groups[0].rate;
+    part.splits = groups[0].splits;
+    part.others.assign(groups.begin() + 1, groups.end());
+    PortNeeds needs;
+    needs[Bandwidth(50)] = 1 + below(8);
+    needs[Bandwidth(rates[below(3)])] = 1 + below(5);
+    // By definition: each port one by one.
+    std::vector<PortGroup> ports;
+    for (const PortGroup& group : groups) {
+      ports.insert(ports.end(), static_cast<std::size_t>(group.count), group);
+    }
+    int least = 1000;
+    int leastSplit = 1000;
+    PortNeeds left = needs;
+    const std::function<void(std::size_t, int)> choose = [&](std::size_t at, int split) {
+      if (at == ports.size()) {
+        int missing = 0;
+        for (const auto& [rate, count] : left) {
+          missing += std::max(0, count);
+        }
+        std::tie(least, leastSplit) = std::min(std::pair(least, leastSplit), std::pair(missing, split));
+        return;
+      }
+      choose(at + 1, split);
+      for (auto& [rate, count] : left) {
+        std::vector<int> into = ports[at].splits;
+        into.push_back(1);
+        for (const int parts : into) {
+          if (count > 0 && ports[at].rate == rate * Rational(parts)) {
+            count -= parts;
+            choose(at + 1, split + (parts > 1 ? 1 : 0));
+            count += parts;
+          }
+        }
+      }
+    };
+    choose(0, 0);
+    const PortCover cover = coverPorts(part, needs);
+    QCOMPARE(cover.missing, least);
+    int split = 0;
+    PortNeeds served;
+    std::vector<int> taken(ports.size(), 0);
+    for (const PortUse& use : cover.uses) {
+      split += use.split > 1 ? use.ports : 0;
+      served[use.rate] += use.ports * use.split;
+      for (int port = use.firstPort; port < use.firstPort + use.ports; ++port) {
+        ++taken[port];
+        QCOMPARE(ports[port].rate, use.rate * Rational(use.split));
+      }
+    }
+    QVERIFY(std::all_of(taken.begin(), taken.end(), [](int times) { return times <= 1; }));
+    int missing = 0;
+    for (const auto& [rate, count] : needs) {
+      missing += std::max(0, count - served[rate]);
+    }
+    QCOMPARE(missing, least);
+    if (least == 0) {
+      QCOMPARE(split, leastSplit);
+    }
+    ++(least == 0 ? covered : missed);
+  }
+  QVERIFY2(covered > 20 && missed > 20, qPrintable(QStringLiteral("%1 %2").arg(covered).arg(missed)));
+}
+
+void TestBom::mixedPortsThatAreTooFew_data() {
+  QTest::addColumn<QString>("switches");
+  QTest::addColumn<QString>("message");
+  QTest::newRow("uplinks") << "switch,Leaf,16+2,25+50,,1,1,,\n"
+                           << "no switch has the 16 ports of 25 GB/s and 4 ports of 50 GB/s that \"leaf0\" needs; the "
+                              "nearest misses 2";
+  QTest::newRow("split") << "switch,Five,5,100,,1,1,,4\n"
+                         << "no switch has the 16 ports of 25 GB/s and 2 ports of 100 GB/s that \"leaf0\" needs; the "
+                            "nearest misses 1";
+  QTest::newRow("no split") << "switch,Six,6,100,,1,1,,2\n"
+                            << "no switch has the 16 ports of 50 GB/s and 2 ports of 100 GB/s that \"leaf0\" needs; "
+                               "the nearest misses 6";
+}
+
+void TestBom::mixedPortsThatAreTooFew() {
+  QFETCH(QString, switches);
+  QFETCH(QString, message);
+  const auto bill = billOf(eightBoxes(), mixedTable(switches.toStdString()), {});
+  QVERIFY(!bill);
+  QCOMPARE(bill.error().where.file, std::string("t.csv"));
+  QVERIFY2(text(bill.error()).contains(message), qPrintable(text(bill.error())));
+}
+
 void TestBom::faultsOfTables_data() {
   QTest::addColumn<QString>("table");
   QTest::addColumn<QString>("message");
@@ -305,6 +502,19 @@ void TestBom::faultsOfTables_data() {
                          << "t.csv:2: watts: \"-1\" is not a number of watts";
   QTest::newRow("price") << head + "switch,s,8,50,,1,$5\n"
                          << "t.csv:2: price: \"$5\" is not a price";
+  const QString splitHead = "kind,name,ports,rate,reach,watts,price,split\n";
+  QTest::newRow("a rate less") << splitHead + "switch,s,48+8,25,,1,1,\n"
+                               << "t.csv:2: rate: \"48+8\" ports and the rates \"25\" are not as many";
+  QTest::newRow("ports of nothing") << splitHead + "switch,s,48+,25+50,,1,1,\n"
+                                    << "t.csv:2: ports: \"48+\" is not a number of ports";
+  QTest::newRow("a split more") << splitHead + "switch,s,48+8,25+50,,1,1,2+2+2\n"
+                                << "t.csv:2: split: \"2+2+2\" and the ports \"48+8\" are not as many";
+  QTest::newRow("split into one") << splitHead + "switch,s,48,25,,1,1,1/2\n"
+                                  << "t.csv:2: split: \"1/2\" is not what a port can be split into";
+  QTest::newRow("too many kinds") << splitHead + "switch,s,1+1+1+1,1+2+3+4,,1,1,\n"
+                                  << "t.csv:2: ports: a switch has at most 3 kinds of ports";
+  QTest::newRow("split of a cable") << splitHead + "copper,c,,25,3,1,1,2\n"
+                                    << "t.csv:2: split: only the ports of a switch are split";
   QTest::newRow("too many fields") << head + "switch,s,8,50,,1,1,2\n"
                                    << "more fields than the table has columns";
 }

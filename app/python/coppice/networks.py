@@ -39,11 +39,15 @@ class Cable:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the network of a fabric is bought of. `csv` and `cable_csv` are the tables that the command line writes."""
+    """What the network of a fabric is bought of. `csv` and `cable_csv` are the tables that the command line writes.
+
+    `port_rate` is that of switch ports towards boxes, `uplink_rate` of those towards other switches.
+    """
 
     price: Fraction
     watts: Fraction
     port_rate: Fraction
+    uplink_rate: Fraction
     lines: tuple[BillLine, ...]
     cables: tuple[Cable, ...]
     boxes: int
