@@ -8,6 +8,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "forestcoll/repair/overlapped.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/fixed_k.hpp"
 #include "schedule/link_loads.hpp"
@@ -203,7 +204,8 @@ Result<forestcoll::Repaired> aroundLocked(const fabric::Fabric& fabric, const Sc
     }
     forestcoll::RepairOptions options;
     options.locked = locked;
-    auto made = orThrow(forestcoll::repaired(fabric, schedule, fabric, options, progress));
+    auto made = schedule.overlapped ? forestcoll::aroundLockedHalves(fabric, schedule, locked, {}, progress)
+                                    : orThrow(forestcoll::repaired(fabric, schedule, fabric, options, progress));
     if (const auto verdict = requireVerified(fabric, made.schedule, progress); !verdict) {
       return verdict.error();
     }
