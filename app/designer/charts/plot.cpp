@@ -10,7 +10,6 @@
 #include <QtCharts/QAreaSeries>
 #include <QtCharts/QCategoryAxis>
 #include <QtCharts/QLegend>
-#include <QtCharts/QLegendMarker>
 #include <QtCharts/QLineSeries>
 #include <QtCharts/QLogValueAxis>
 #include <QtCharts/QValueAxis>
@@ -95,16 +94,14 @@ double distanceTo(const QPointF& position, const QPointF& a, const QPointF& b) {
 
 }  // namespace
 
-Plot::Plot(QWidget* parent) : QChartView(new QChart, parent) {
+Plot::Plot(QWidget* parent) : QChartView(new QChart, parent), m_legend(new PlotLegend(chart())) {
   setRenderHint(QPainter::Antialiasing);
   setFrameShape(QFrame::NoFrame);
   setMouseTracking(true);
   viewport()->setMouseTracking(true);
   chart()->layout()->setContentsMargins(0, 0, 0, 0);
   chart()->setBackgroundRoundness(0);
-  chart()->legend()->setContentsMargins(0, 0, 0, 0);
-  chart()->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
-  setLegendSide(Qt::AlignTop);
+  chart()->legend()->hide();
   connect(chart(), &QChart::plotAreaChanged, this, [this] {
     fitLabels();
     placePins();
@@ -117,8 +114,9 @@ void Plot::setDraw(std::function<void()> draw) {
   redraw();
 }
 
-void Plot::setLegendSide(Qt::Alignment side) {
-  chart()->legend()->setAlignment(side);
+void Plot::setLegendSide(LegendSide side) {
+  m_legendSide = side;
+  placeLegend();
 }
 
 // ---- drawing
@@ -139,8 +137,6 @@ void Plot::redraw() {
   setBackgroundBrush(theme.color(Token::panel));
   chart()->setBackgroundBrush(theme.color(Token::panel));
   chart()->setPlotAreaBackgroundBrush(theme.color(Token::canvas));
-  chart()->legend()->setFont(uiFont(kLabelPixels));
-  chart()->legend()->setLabelColor(theme.color(Token::text));
   if (m_draw) {
     m_draw();
   }
@@ -151,10 +147,46 @@ void Plot::redraw() {
     addSeries(item);
   }
   chart()->setPlotAreaBackgroundVisible(!isEmpty());
-  chart()->legend()->setVisible(!names().isEmpty());
+  std::vector<PlotLegend::Key> keys;
+  for (const Item& item : m_items) {
+    if (!item.name.isEmpty()) {
+      keys.push_back({item.kind, item.name, item.style});
+    }
+  }
+  m_legend->setKeys(std::move(keys));
+  placeLegend();
   fitLabels();
   placePins();
   viewport()->update();
+}
+
+void Plot::placeLegend() {
+  // The text of the last size reaches over the end of the axis.
+  constexpr int kMargin = 8;
+  constexpr int kForSizes = 20;
+  constexpr int kGap = 4;
+  QMargins margins(kGap, 0, m_xWanted.scale == PlotAxis::Scale::sizes && !isEmpty() ? kForSizes : kMargin, 0);
+  const QSizeF room = chart()->size();
+  if (!m_legend->isEmpty() && m_legendSide == LegendSide::top) {
+    m_legend->layOutRows(room.width() - 2 * kMargin);
+    m_legend->setPos(kMargin, kGap);
+    margins.setTop(kGap + static_cast<int>(m_legend->size().height()));
+  } else if (!m_legend->isEmpty()) {
+    m_legend->layOutColumn(room.width() / 2);
+    m_legend->setPos(room.width() - kMargin - m_legend->size().width(), kMargin);
+    margins.setRight(margins.right() + kMargin + static_cast<int>(m_legend->size().width()));
+  }
+  chart()->setMargins(margins);
+}
+
+QSize Plot::sizeHint() const {
+  constexpr QSize kSmall(240, 140);
+  return kSmall;
+}
+
+void Plot::resizeEvent(QResizeEvent* event) {
+  QChartView::resizeEvent(event);
+  placeLegend();
 }
 
 void Plot::drawForeground(QPainter* painter, const QRectF& rect) {
@@ -190,30 +222,18 @@ void Plot::fitAxes() {
   m_x = fitted(m_xWanted, xs);
   m_y = fitted(m_yWanted, ys);
   m_labelStep = 0;
-  // The text of the last size reaches over the end of the axis.
-  constexpr QMargins kMargins(4, 0, 8, 0);
-  constexpr QMargins kForSizes(4, 0, 20, 0);
-  chart()->setMargins(m_xWanted.scale == PlotAxis::Scale::sizes ? kForSizes : kMargins);
   chart()->addAxis(makeAxis(m_xWanted, m_x), Qt::AlignBottom);
   chart()->addAxis(makeAxis(m_yWanted, m_y), Qt::AlignLeft);
 }
 
 void Plot::addSeries(const Item& item) {
-  QAbstractSeries* series = item.kind == Kind::line     ? lineOf(item)
-                            : item.kind == Kind::points ? pointsOf(item)
+  QAbstractSeries* series = item.kind == PlotKind::line     ? lineOf(item)
+                            : item.kind == PlotKind::points ? pointsOf(item)
                                                         : areaOf(item);
   series->setName(item.name);
   chart()->addSeries(series);
   for (QAbstractAxis* axis : chart()->axes()) {
     series->attachAxis(axis);
-  }
-  for (QLegendMarker* marker : chart()->legend()->markers(series)) {
-    marker->setVisible(!item.name.isEmpty());
-    if (const auto* area = qobject_cast<QAreaSeries*>(series)) {
-      marker->setShape(QLegend::MarkerShapeRectangle);
-      marker->setBrush(area->brush());
-      marker->setPen(area->pen());
-    }
   }
 }
 
@@ -239,7 +259,7 @@ QAbstractSeries* Plot::pointsOf(const Item& item) const {
 QAbstractSeries* Plot::areaOf(const Item& item) const {
   QList<QPointF> top = item.points;
   QList<QPointF> ground = item.ground;
-  if (item.kind == Kind::bars) {
+  if (item.kind == PlotKind::bars) {
     constexpr double kShare = 0.9;  // of the width
     const QPointF half(item.barWidth / 2 * kShare, 0);
     top.clear();
@@ -262,11 +282,11 @@ QAbstractSeries* Plot::areaOf(const Item& item) const {
 }
 
 void Plot::addLine(const QString& name, const QList<QPointF>& points, const PlotStyle& style, Tip tip) {
-  m_items.push_back({Kind::line, name, points, {}, style, std::move(tip)});
+  m_items.push_back({PlotKind::line, name, points, {}, style, std::move(tip)});
 }
 
 void Plot::addPoints(const QString& name, const QList<QPointF>& points, const PlotStyle& style, Tip tip) {
-  m_items.push_back({Kind::points, name, points, {}, style, std::move(tip)});
+  m_items.push_back({PlotKind::points, name, points, {}, style, std::move(tip)});
 }
 
 void Plot::addLevel(const QString& name, double y, const PlotStyle& style, Tip tip) {
@@ -275,7 +295,7 @@ void Plot::addLevel(const QString& name, double y, const PlotStyle& style, Tip t
 
 void Plot::addArea(const QString& name, const QList<QPointF>& top, const QList<QPointF>& ground,
                    const PlotStyle& style) {
-  m_items.push_back({Kind::area, name, top, ground, style, {}});
+  m_items.push_back({PlotKind::area, name, top, ground, style, {}});
 }
 
 void Plot::addBars(const QString& name, double first, double width, const std::vector<double>& heights,
@@ -284,7 +304,7 @@ void Plot::addBars(const QString& name, double first, double width, const std::v
   for (std::size_t at = 0; at < heights.size(); ++at) {
     tops.append({first + (static_cast<double>(at) + 0.5) * width, heights[at]});
   }
-  m_items.push_back({Kind::bars, name, tops, {}, style, std::move(tip), width});
+  m_items.push_back({PlotKind::bars, name, tops, {}, style, std::move(tip), width});
 }
 
 void Plot::addPin(PlotPin pin) {
@@ -397,14 +417,14 @@ QPointF Plot::placeOf(const QPointF& value) const {
 std::optional<Plot::Near> Plot::nearest(const Item& item, const QPointF& position) const {
   constexpr double kReach = 12;
   constexpr double kReachOfLine = 6;
-  const bool isLine = item.kind == Kind::line;
+  const bool isLine = item.kind == PlotKind::line;
   std::optional<Near> found;
   double best = isLine ? kEverywhere : kReach;
   double toLine = kReachOfLine;
   QPointF last;
   for (qsizetype at = 0; at < item.points.size(); ++at) {
     const QPointF place = placeOf(item.points[at]);
-    const bool isBar = item.kind == Kind::bars;
+    const bool isBar = item.kind == PlotKind::bars;
     const double away = isBar ? distanceToBar(item, at, position) : QLineF(place, position).length();
     if (at > 0) {
       toLine = std::min(toLine, distanceTo(position, last, place));
@@ -440,8 +460,8 @@ PlotPlace Plot::placeAt(const QPointF& position) const {
     double distance = kEverywhere;
     for (std::size_t item = 0; item < m_items.size(); ++item) {
       const Item& each = m_items[item];
-      const bool isTarget = each.kind == Kind::line ? isLine && each.tip : !isLine && each.style.isTarget;
-      const auto near = isTarget && each.kind != Kind::area ? nearest(each, position) : std::nullopt;
+      const bool isTarget = each.kind == PlotKind::line ? isLine && each.tip : !isLine && each.style.isTarget;
+      const auto near = isTarget && each.kind != PlotKind::area ? nearest(each, position) : std::nullopt;
       if (near && near->distance <= distance) {
         distance = near->distance;
         place.hit = PlotPlace::Hit{item, near->point};

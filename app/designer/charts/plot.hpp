@@ -6,29 +6,18 @@
 #include <QPointF>
 #include <QString>
 #include <QtCharts/QChartView>
-#include <QtCharts/QScatterSeries>
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "designer/charts/plot_axis.hpp"
+#include "designer/charts/plot_legend.hpp"
+#include "designer/charts/plot_style.hpp"
 
 class QXYSeries;
 
 namespace coppice::designer {
-
-/// How an item of a Plot looks.
-struct PlotStyle {
-  QColor color = {};  ///< of lines and outlines
-  double width = 1.8;
-  Qt::PenStyle dash = Qt::SolidLine;
-  QColor fill = {};   ///< of points, bars and areas; invalid = as the outline
-  double marker = 0;  ///< diameter of points; 0 = none
-  QScatterSeries::MarkerShape shape = QScatterSeries::MarkerShapeCircle;
-  bool isTarget = true;  ///< the pointer finds it
-  bool isFitted = true;  ///< the axes reach over it
-};
 
 /// A size or time that is marked over the whole height, with what the items are there.
 struct PlotPin {
@@ -65,7 +54,9 @@ public:
   void setDraw(std::function<void()> draw);
   /// Empties the plot and calls the draw function.
   void redraw();
-  void setLegendSide(Qt::Alignment side);
+  /// Above the plot, in rows, or at its right.
+  enum class LegendSide { top, right };
+  void setLegendSide(LegendSide side);
 
   // For the draw function.
   void setAxes(const PlotAxis& x, const PlotAxis& y);
@@ -84,9 +75,12 @@ public:
                const PlotStyle& style, Tip tip = {});
   void addPin(PlotPin pin);
 
+  /// Not that of a QGraphicsView, which asks for what it shows already: it could only grow.
+  [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] bool isEmpty() const { return m_items.empty(); }
   /// Of the items with a name.
   [[nodiscard]] QStringList names() const;
+  [[nodiscard]] const PlotLegend& legend() const { return *m_legend; }
   [[nodiscard]] std::size_t itemCount() const { return m_items.size(); }
   [[nodiscard]] const QList<QPointF>& points(std::size_t item) const { return m_items[item].points; }
   /// Where a value is on the viewport.
@@ -101,6 +95,7 @@ Q_SIGNALS:
   void activated(const coppice::designer::PlotPlace& place);
 
 protected:
+  void resizeEvent(QResizeEvent* event) override;
   void drawForeground(QPainter* painter, const QRectF& rect) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
@@ -108,9 +103,8 @@ protected:
   void leaveEvent(QEvent* event) override;
 
 private:
-  enum class Kind { line, points, area, bars };
   struct Item {
-    Kind kind;
+    PlotKind kind;
     QString name;
     QList<QPointF> points;  ///< of areas and bars: their tops
     QList<QPointF> ground;  ///< of areas
@@ -119,6 +113,8 @@ private:
     double barWidth = 0;
   };
   void fitAxes();
+  /// With the room that it takes from the plot.
+  void placeLegend();
   void addSeries(const Item& item);
   [[nodiscard]] QAbstractSeries* lineOf(const Item& item) const;
   [[nodiscard]] QAbstractSeries* pointsOf(const Item& item) const;
@@ -138,6 +134,8 @@ private:
   [[nodiscard]] double distanceToBar(const Item& item, qsizetype at, const QPointF& position) const;
   [[nodiscard]] std::optional<Near> nearest(const Item& item, const QPointF& position) const;
 
+  PlotLegend* m_legend;
+  LegendSide m_legendSide = LegendSide::top;
   std::function<void()> m_draw;
   QString m_hint;
   PlotAxis m_xWanted;

@@ -50,7 +50,7 @@ RunChart::RunChart(QWidget* parent)
   m_values->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_plot->setAccessibleName(tr("Bandwidth against size"));
   // The dock is low: the height is for the lines.
-  m_plot->setLegendSide(Qt::AlignRight);
+  m_plot->setLegendSide(Plot::LegendSide::right);
   auto* head = new QHBoxLayout;
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;

@@ -15,7 +15,7 @@ SearchChart::SearchChart(QWidget* parent) : Plot(parent) {
   setAccessibleName(tr("Best time and bound over the seconds of the search"));
   constexpr QSize kMin(180, 56);
   setMinimumSize(kMin);
-  setLegendSide(Qt::AlignRight);
+  setLegendSide(LegendSide::right);
   setDraw([this] { draw(); });
 }
 

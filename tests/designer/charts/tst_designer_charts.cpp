@@ -2,9 +2,11 @@
 // The axes that fit values, and what the pointer finds on a plot.
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "designer/charts/plot.hpp"
@@ -85,6 +87,41 @@ private Q_SLOTS:
     QCOMPARE(plot.names(), QStringList{u"points"_s});
     QCOMPARE(plot.chart()->axes().size(), 2);
     QVERIFY(plot.grab().toImage() != empty);
+  }
+
+  /// A narrow plot names all that it shows, in rows above what it shows, and a wide one in a single row.
+  void legendWraps() {
+    Plot plot;
+    plot.setDraw([&] {
+      plot.setAxes({.fromZero = true}, {.fromZero = true});
+      for (const QString& name : {u"measured"_s, u"predicted"_s, u"NCCL's estimate"_s, u"bound of rings"_s, u"bound"_s}) {
+        plot.addLine(name, {{0, 0}, {10, 5}}, {.marker = 5});
+      }
+    });
+    const auto rows = [&plot](int width) {
+      plot.resize(width, 300);
+      (void)plot.grab();
+      QCoreApplication::processEvents();  // lays out
+      std::set<double> tops;
+      const std::vector<QRectF>& places = plot.legend().places();
+      for (std::size_t at = 0; at < places.size(); ++at) {
+        const QRectF place = places[at].translated(plot.legend().pos());
+        if (plot.legend().textOf(at) != plot.names()[static_cast<qsizetype>(at)] ||
+            !plot.chart()->rect().contains(place) || place.intersects(plot.chart()->plotArea()) ||
+            std::any_of(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(at),
+                        [&](const QRectF& other) { return other.intersects(places[at]); })) {
+          return std::size_t{0};
+        }
+        tops.insert(place.top());
+      }
+      return places.size() == 5 ? tops.size() : 0;
+    };
+    QCOMPARE(rows(900), std::size_t{1});
+    QVERIFY(rows(300) > 1);
+    QVERIFY(rows(180) > rows(300));
+    // At the right, one below the other.
+    plot.setLegendSide(Plot::LegendSide::right);
+    QCOMPARE(rows(400), std::size_t{5});
   }
 
   /// Points lie over lines, lines are met between their points, bars within; an area and a ring are not found.
