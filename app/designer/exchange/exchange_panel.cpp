@@ -331,7 +331,7 @@ QString ExchangePanel::stateOf(const PanelAnswer& answer) const {
 Overlay ExchangePanel::marks() const {
   Overlay overlay;
   const ShownExchange* shown = chosen();
-  if (!context() || !isVisible() || !isCurrent() || shown == nullptr) {
+  if (!context() || !isSeen() || !isCurrent() || shown == nullptr) {
     return overlay;
   }
   const workflow::ExchangeTime& time = shown->exchange.time;

@@ -356,7 +356,7 @@ QString GroupsPanel::stateOf(const PanelAnswer& answer) const {
 Overlay GroupsPanel::marks() const {
   Overlay overlay;
   const int row = m_groups->selectedItems().isEmpty() ? -1 : m_groups->currentRow();
-  if (!context() || !isVisible() || !isCurrent() || !m_answer->fabric || row < 0) {
+  if (!context() || !isSeen() || !isCurrent() || !m_answer->fabric || row < 0) {
     return overlay;
   }
   const workflow::AlikeGroups& chosen = m_answer->alike[static_cast<std::size_t>(row)];

@@ -187,7 +187,7 @@ QString PlacementPanel::stateOf(const PanelAnswer& answer) const {
 
 Overlay PlacementPanel::marks() const {
   Overlay overlay;
-  if (!context() || !isVisible() || !isCurrent() || !m_answer->placement) {
+  if (!context() || !isSeen() || !isCurrent() || !m_answer->placement) {
     return overlay;
   }
   const std::vector<NodeId> nodes = chosenNodes();

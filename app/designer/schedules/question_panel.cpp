@@ -37,7 +37,11 @@ QuestionPanel::QuestionPanel(Texts texts, const std::vector<workflow::Option>& o
       m_message(new QLabel(this)),
       m_state(new QLabel(this)),
       m_bar(new QProgressBar(this)),
-      m_job([this](const PanelAnswerPtr& answer) { receive(answer); }, 0ms) {
+      m_job([this](const PanelAnswerPtr& answer) { receive(answer); }, 0ms),
+      m_seen(*this, [this](bool isSeen) {
+        // What is in front now draws after what went behind it has cleared the drawing.
+        QTimer::singleShot(isSeen ? 1ms : 0ms, this, &QuestionPanel::marksChanged);
+      }) {
   setObjectName(m_texts.name + u"Panel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
@@ -101,6 +105,16 @@ QWidget* QuestionPanel::makeAsked() {
 
 void QuestionPanel::setContent(QWidget* content) {
   m_content = content;
+  // Tables scroll by themselves: with the height that they would like to have, the whole would scroll around them.
+  constexpr int kFewRows = 150;
+  const auto* column = static_cast<const QBoxLayout*>(content->layout());
+  for (int at = 0; at < column->count(); ++at) {
+    if (column->stretch(at) > 0) {
+      QWidget* rest = column->itemAt(at)->widget();
+      rest->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+      rest->setMinimumHeight(kFewRows);
+    }
+  }
   m_pages->addWidget(scrolled(content, m_pages));  // small windows have little height for it
   refresh();
 }
@@ -126,7 +140,7 @@ void QuestionPanel::setContext(EditorContext* context) {
 
 bool QuestionPanel::isCurrent() const {
   return m_answer && m_context && m_answer->snapshot.factRevision == m_context->document().factRevision() &&
-         m_asked == m_form->values();
+         m_answered == m_form->values();
 }
 
 void QuestionPanel::followFacts() {
@@ -160,6 +174,7 @@ void QuestionPanel::search() {
 
 void QuestionPanel::receive(const PanelAnswerPtr& answer) {
   m_answer = answer;
+  m_answered = m_asked;
   showAnswer(answer);
   refresh();
   Q_EMIT marksChanged();
@@ -180,7 +195,7 @@ void QuestionPanel::refresh() {
   } else if (isSearching()) {
     state = m_texts.working;
   } else if (!isCurrent()) {
-    state = tr("The fabric or the options have changed since: “%1” brings the new answer.").arg(m_texts.action);
+    state = tr("The fabric or the options have changed. %1 again to update the answer.").arg(m_texts.action);
   } else {
     state = stateOf(*m_answer);
   }

@@ -19,6 +19,7 @@
 #include "designer/jobs/timed_answer.hpp"
 #include "designer/schedules/job_progress.hpp"
 #include "designer/schedules/option_form.hpp"
+#include "designer/theme/seen.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "workflow/concurrent.hpp"
 
@@ -54,6 +55,8 @@ public:
   [[nodiscard]] bool isSearching() const { return m_job.isRunning(); }
   /// The answer is about the fabric and the options as they are now.
   [[nodiscard]] bool isCurrent() const;
+  /// Not behind another tab.
+  [[nodiscard]] bool isSeen() const { return m_seen.isSeen(); }
   [[nodiscard]] EditorContext* context() const { return m_context; }
   /// What to lay over the drawing; empty without a current answer.
   [[nodiscard]] virtual Overlay marks() const = 0;
@@ -70,7 +73,7 @@ protected:
 
   /// The document's facts are others than before, or it is another document: for examples in the form. @pre context()
   virtual void adaptForm() {}
-  /// The answer's place.
+  /// The answer's place: a column, of which what stretches scrolls by itself.
   void setContent(QWidget* content);
   /// Shows what was found; nullptr: nothing. The answer may be a problem.
   virtual void showAnswer(const PanelAnswerPtr& answer) = 0;
@@ -94,7 +97,8 @@ private:
   QPointer<EditorContext> m_context;
   Followed m_followed;
   PanelAnswerPtr m_answer;
-  workflow::Values m_asked;  ///< of the last search
+  workflow::Values m_asked;     ///< of the last search
+  workflow::Values m_answered;  ///< of that which gave the answer
   std::shared_ptr<JobProgress> m_progress;
   OptionForm* m_form;
   QPushButton* m_search;
@@ -105,6 +109,7 @@ private:
   QProgressBar* m_bar;
   QTimer m_tick;
   LatestJob<PanelAnswerPtr> m_job;
+  Seen m_seen;
 };
 
 /// The links of a shared cut, as they are drawn.

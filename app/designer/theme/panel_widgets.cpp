@@ -46,6 +46,9 @@ QTableWidgetItem& setCell(QTableWidget& table, int row, int column, const QStrin
     item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   }
   table.setItem(row, column, item);
+  if (QTableWidgetItem* head = table.horizontalHeaderItem(column); head != nullptr && row == 0) {
+    head->setTextAlignment((isFigure ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  }
   return *item;
 }
 

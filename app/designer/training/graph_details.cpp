@@ -199,7 +199,7 @@ QString GraphDetails::headline() const {
           ? tr("the mesh and the rates are those of the file")
           : tr("mesh of %1 on the drawn fabric").arg(counted(m_answer->fabric->gpuCount(), tr("GPU"), tr("GPUs")));
   QString text = u"<b>"_s +
-                 tr("%1 µs a step on %2, %3 MB of each GPU")
+                 tr("%1 µs per step on %2, %3 MB per GPU")
                      .arg(microseconds(stepOf(cost)), QString::fromStdString(mesh()->mesh), megabytes(cost.memory))
                      .toHtmlEscaped() +
                  u"</b><br>"_s + (limit + u"; "_s + machine + u'.').toHtmlEscaped();

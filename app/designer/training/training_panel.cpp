@@ -141,7 +141,7 @@ void TrainingPanel::showPlan() {
 }
 
 Overlay TrainingPanel::marks() const {
-  if (context() == nullptr || !isVisible() || !isCurrent()) {
+  if (context() == nullptr || !isSeen() || !isCurrent()) {
     return {};
   }
   return m_answer->isGraph() ? m_graph->marksOf(*context()) : m_details->marksOf(*context());

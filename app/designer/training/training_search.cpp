@@ -98,7 +98,7 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan);
   PlanText text;
   text.headline =
-      TrainingTexts::tr("%1 ms a step: at most %2 tokens/s, %3 of each GPU, %4 of the peak (MFU)")
+      TrainingTexts::tr("%1 ms per step: at most %2 tokens/s, %3 per GPU, %4 of the peak (MFU)")
           .arg(milliseconds(plan.overlapped()), grouped(figures.tokensPerSecond),
                grouped(figures.tokensPerSecond / Rational(gpus)), percentOf(figures.utilization, Rational(1)));
   if (figures.days) {

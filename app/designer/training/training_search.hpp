@@ -35,7 +35,7 @@ using TrainingAnswerPtr = std::shared_ptr<const TrainingAnswer>;
 
 /// What the panel says of one plan.
 struct PlanText {
-  QString headline;   ///< "412.5 ms a step, at most 254,000 tokens/s, 51.2 % of the peak (MFU)"
+  QString headline;   ///< "412.5 ms per step: at most 254,000 tokens/s, 1,984 per GPU, 51.2 % of the peak (MFU)"
   QStringList axes;   ///< "tp 8: tensor parallel, with sequence parallel"
   QString limitedBy;  ///< "Limited by communication"
 };

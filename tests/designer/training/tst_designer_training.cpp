@@ -58,6 +58,7 @@ private Q_SLOTS:
   void timelineOfAStep();
   void rowsMarkTheirLinks();
   void followsTheFabric();
+  void marksGoWithTheTab();
   void otherOptionsGreyThePlans();
   void graphOfTorch();
   void problemWithItsMesh();
@@ -91,7 +92,7 @@ void TestDesignerTraining::plansAreThoseOfTheFlow() {
   }
   QVERIFY(shown.panel->isCurrent());
   const QString headline = shown.text("trainingHeadline");
-  QVERIFY2(headline.contains(milliseconds(choice.plans.front().overlapped()) + u" ms a step"_s), qPrintable(headline));
+  QVERIFY2(headline.contains(milliseconds(choice.plans.front().overlapped()) + u" ms per step"_s), qPrintable(headline));
   // Another plan, another headline.
   shown.panel->table().selectRow(1);
   const QString second = milliseconds(choice.plans[1].overlapped());
@@ -194,6 +195,23 @@ void TestDesignerTraining::followsTheFabric() {
   QCOMPARE(shown.panel->table().item(0, 7)->text(), milliseconds(expected(document).plans.front().inSequence()));
 }
 
+/// What is drawn belongs to the panel in front: behind another tab it marks nothing.
+void TestDesignerTraining::marksGoWithTheTab() {
+  const Training shown;
+  workflow::Values asked = kAsked;
+  asked["plan"] = "dp=16,mb=1";
+  QVERIFY(shown.compute(asked));
+  shown.table("trainingParts")->selectRow(0);
+  const auto isMarked = [&] {
+    return shown.overlay().hulls.size() == 1 && shown.overlay().hulls.front().nodes.size() == 16;
+  };
+  QVERIFY(isMarked());
+  shown.fixture.run("view.upgrades");
+  QVERIFY(QTest::qWaitFor([&] { return !isMarked(); }, coppice::waiting::kPatience));
+  shown.fixture.run("view.training");
+  QVERIFY(QTest::qWaitFor(isMarked, coppice::waiting::kPatience));
+}
+
 void TestDesignerTraining::otherOptionsGreyThePlans() {
   const Training shown;
   QVERIFY(shown.compute());
@@ -201,6 +219,12 @@ void TestDesignerTraining::otherOptionsGreyThePlans() {
   shown.panel->findChild<QComboBox*>(u"option-gpu"_s)->setCurrentText(u"h100"_s);
   QVERIFY(!shown.panel->details().isEnabled());
   QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
+  // Also while they are searched for, and after a stop: the plans are still those of the other GPU.
+  shown.panel->search();
+  QVERIFY(!shown.panel->details().isEnabled());
+  shown.panel->search();
+  QVERIFY(shown.isDone());
+  QVERIFY(!shown.panel->isCurrent() && !shown.panel->details().isEnabled());
 }
 
 /// Meshes, plans and states are those of the flow, and a row of what is moved marks its links.
@@ -221,7 +245,7 @@ void TestDesignerTraining::graphOfTorch() {
     QCOMPARE(table->item(static_cast<int>(i), 0)->text(), QString::fromStdString((*meshes)[i].mesh));
     QCOMPARE(table->item(static_cast<int>(i), 1)->text(), microseconds((*meshes)[i].step()));
   }
-  QVERIFY2(shown.text("trainingHeadline").contains(microseconds(meshes->front().step()) + u" µs a step"_s),
+  QVERIFY2(shown.text("trainingHeadline").contains(microseconds(meshes->front().step()) + u" µs per step"_s),
            qPrintable(shown.text("trainingHeadline")));
   // Another mesh has other plans; of a plan the states of all tensors are listed.
   shown.table("graphMeshes")->selectRow(1);
@@ -294,7 +318,7 @@ void TestDesignerTraining::faultsAreSaid_data() {
   QTest::addColumn<QString>("says");
   QTest::newRow("model") << u"model"_s << u"gpt-17"_s << u"There is no model"_s;
   QTest::newRow("no model") << u"model"_s << u""_s << u"There is no model"_s;
-  QTest::newRow("a plan that does not fit") << u"plan"_s << u"tp=7"_s << u"“Sizes of axes”"_s;
+  QTest::newRow("a plan that does not fit") << u"plan"_s << u"tp=7"_s << u"“Parallelism”"_s;
   QTest::newRow("sequences of a graph") << u"model"_s << QStringLiteral(COPPICE_EXAMPLES) + u"/mlp.fx.txt"_s
                                         << u"has its own sizes"_s;
   QTest::newRow("memory") << u"memory"_s << u"1MB"_s << u"No plan fits into the 0 GB of a GPU"_s;
