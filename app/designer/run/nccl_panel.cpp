@@ -164,6 +164,10 @@ QWidget* NcclPanel::makeTables() {
   parts->setSizes({kChannelsWidth, kSizesWidth, kChartWidth});
   parts->setStretchFactor(1, 1);
   parts->setStretchFactor(2, 1);
+  // Tables scroll by themselves: with the height that they would like to have, the panel would scroll around them.
+  constexpr int kFewRows = 110;
+  parts->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+  parts->setMinimumHeight(kFewRows);
   return parts;
 }
 
@@ -223,6 +227,9 @@ void NcclPanel::fillLost() {
   }
   m_lost->resizeColumnsToContents();
   m_lost->setVisible(m_lost->rowCount() > 0);
+  // Files without rings leave the width to the sizes.
+  m_channels->setVisible(m_channels->rowCount() > 0);
+  m_channels->parentWidget()->setVisible(m_channels->rowCount() + m_lost->rowCount() > 0);
 }
 
 void NcclPanel::goToLost(int row) {
@@ -351,6 +358,8 @@ void NcclPanel::fillSizes() {
   const auto hide = [this](Column column, const auto& isKnown) {
     m_sizes->setColumnHidden(column, !m_view || std::ranges::none_of(m_view->sizes, isKnown));
   };
+  hide(kChosen, [](const workflow::RunSize& size) { return !size.algorithm.empty(); });
+  hide(kFaster, [](const workflow::RunSize& size) { return !size.faster.empty(); });
   hide(kEstimated, [](const workflow::RunSize& size) { return size.estimated.has_value(); });
   hide(kPredicted, [](const workflow::RunSize& size) { return size.predicted.has_value(); });
   for (const Column column : {kMeasured, kAlgbw, kShare}) {
