@@ -97,23 +97,23 @@ std::vector<TargetLimit> planLimits(const verify::MscclppVerdict& verdict, const
   const auto row = [](const char* name, int value, int limit, const char* detail) {
     return TargetLimit{name, std::to_string(value), std::to_string(limit), detail, value <= limit};
   };
-  return {row("Threadblocks of a rank", verdict.mostBlocks, multiprocessors,
+  return {row("Threadblocks per rank", verdict.mostBlocks, multiprocessors,
               "They wait for each other, so that a GPU must run all of them at once; nothing checks it."),
-          row("Operations of a threadblock", verdict.mostOps, mscclpp::kMaxOps, "Those of pipelines count too."),
-          row("Channels of a threadblock", counts.blockChannels, mscclpp::kMaxChannelsOfBlock,
+          row("Operations per threadblock", verdict.mostOps, mscclpp::kMaxOps, "Those of pipelines count too."),
+          row("Channels per threadblock", counts.blockChannels, mscclpp::kMaxChannelsOfBlock,
               "Of each type; the executor does not check."),
-          row("Remote buffers of a threadblock", counts.blockBuffers, mscclpp::kMaxBuffersOfBlock,
+          row("Remote buffers per threadblock", counts.blockBuffers, mscclpp::kMaxBuffersOfBlock,
               "Of each type; the executor does not check."),
-          row("Channels of an operation", counts.opChannels, mscclpp::kMaxChannelsOfOp, "The executor does not check."),
-          row("Buffers of an operation", counts.opRuns, mscclpp::kMaxRunsOfOp,
+          row("Channels per operation", counts.opChannels, mscclpp::kMaxChannelsOfOp, "The executor does not check."),
+          row("Buffers per operation", counts.opRuns, mscclpp::kMaxRunsOfOp,
               "Sources, or destinations; the executor does not check.")};
 }
 
 std::vector<std::string> planNotes(const mscclpp::ExecutionPlan& plan) {
   std::vector<std::string> notes = {
       "MSCCL++ always sums, whatever the call asks for, and takes int32 as uint32",
-      "load it by name in the process (ExecutionPlan), or register it with AlgorithmCollectionBuilder: coppice-cli run "
-      "--bundle DIR --target mscclpp writes what that takes; two plans of a process need two names"};
+      "load it by name in the process (ExecutionPlan), or register it with AlgorithmCollectionBuilder, as the bundle "
+      "of coppice-cli run does; two plans of a process need two names"};
   const bool hasGroups = std::any_of(plan.gpus.begin(), plan.gpus.end(),
                                      [](const mscclpp::Gpu& gpu) { return !gpu.switchGroups.empty(); });
   if (hasGroups) {

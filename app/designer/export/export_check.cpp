@@ -418,7 +418,7 @@ std::vector<CheckRow> checklistOf(const workflow::TargetFile& file) {
   rows.push_back(std::move(executed));
   for (const workflow::TargetLimit& limit : file.limits) {
     rows.push_back({limit.isMet ? CheckState::good : CheckState::bad, text(limit.name), text(limit.value),
-                    text(limit.limit), text(limit.detail)});
+                    Texts::tr("at most %1").arg(text(limit.limit)), text(limit.detail)});
   }
   for (const Finding& finding : file.findings) {
     if (finding.severity != Severity::note) {
@@ -431,7 +431,7 @@ std::vector<CheckRow> checklistOf(const workflow::TargetFile& file) {
     }
   }
   for (const std::string& note : file.notes) {
-    rows.push_back({CheckState::doubtful, Texts::tr("To know"), {}, {}, text(note)});
+    rows.push_back({CheckState::doubtful, Texts::tr("Note"), {}, {}, sentence(Error{ErrorCode::limit, note})});
   }
   // What is wrong comes first, then what there is to know.
   std::stable_sort(rows.begin(), rows.end(), [](const CheckRow& a, const CheckRow& b) { return a.state > b.state; });

@@ -128,9 +128,9 @@ void TestDesignerProtocol::aTargetHasItsOwnChecklist() {
   runtime->setCurrentIndex(static_cast<int>(program::kRuntimes.size()));
   QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);
   QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
-  const CheckRow* operations = rowNamed(*dialog.check(), u"Operations of a threadblock"_s);
+  const CheckRow* operations = rowNamed(*dialog.check(), u"Operations per threadblock"_s);
   QVERIFY(operations != nullptr);
-  QCOMPARE(operations->limit, u"64"_s);
+  QCOMPARE(operations->limit, u"at most 64"_s);
   QVERIFY(dialog.guide().contains(u"register_plans"_s) || dialog.guide().contains(u"AlgorithmCollectionBuilder"_s));
   dialog.findChild<QPushButton*>(u"exportSave"_s)->click();
   QCOMPARE(asked, QStringList{u"mine-root3.plan.json"_s});
