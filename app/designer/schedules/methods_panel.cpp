@@ -398,7 +398,7 @@ void MethodsPanel::fillGpus(const ScheduleOptions& options) {
     const int at = m_root->findText(QString::fromStdString(root != nullptr ? root->facts.name : options.root));
     m_root->setCurrentIndex(std::max(at, 0));
   }
-  m_gpus->addItem(tr("All %1").arg(gpus), kAll);
+  m_gpus->addItem(gpus > 0 ? tr("All %1").arg(gpus) : tr("None yet"), kAll);
   const std::vector<std::string> selected = selectedGpus();
   constexpr std::size_t kMinGpus = 2;
   if (selected.size() >= kMinGpus && static_cast<int>(selected.size()) < gpus) {
@@ -466,9 +466,10 @@ void MethodsPanel::updateWidgets() {
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
   const bool isMade = !m_book || method().makes(m_book->collective());
-  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_options->isValid() && isMade);
+  const bool hasGpus = m_root->count() > 0;
+  m_generate->setEnabled(m_book != nullptr && hasGpus && m_amountsFault->isHidden() && m_options->isValid() && isMade);
   const QString refusal = isMade
-                              ? QString()
+                              ? (hasGpus ? QString() : tr("The fabric has no GPUs"))
                               : tr("%1 does not support %2")
                                     .arg(QString::fromStdString(method().title), collectiveName(m_book->collective()));
   m_generate->setToolTip(refusal);

@@ -58,7 +58,7 @@ void nameOptions() {
       {u"collective"_s, {ScheduleFeature::tr("Collective")}},
       {u"method"_s, {ScheduleFeature::tr("Method")}},
       {u"plain-switches"_s, {ScheduleFeature::tr("Switches only forward"), true}},
-      {u"target"_s, {ScheduleFeature::tr("Runtime")}},
+      {u"target"_s, {ScheduleFeature::tr("Target")}},
       {u"runtime"_s, {ScheduleFeature::tr("Runtime")}},
       {u"instances"_s, {ScheduleFeature::tr("Instances")}},
       {u"time-limit"_s, {ScheduleFeature::tr("Time limit")}},
@@ -221,6 +221,7 @@ ScheduleBook* ScheduleFeature::bookOf(EditorContext& context) const {
 void ScheduleFeature::updateActions() {
   const bool hasNodes = m_context && !m_context->model().nodes().isEmpty();
   enable({"schedule.generate", "schedule.copy-command"}, m_book != nullptr && hasNodes);
+  m_panel->setHasNodes(hasNodes);
   enable({"schedule.options"}, m_book != nullptr);
   nameMethod();
   enable({"schedule.rerun", "schedule.rename", "schedule.delete"}, currentEntry() != nullptr);

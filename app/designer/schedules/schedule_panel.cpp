@@ -463,17 +463,25 @@ void SchedulePanel::updateList() {
   m_isFilling = false;
 }
 
+void SchedulePanel::setHasNodes(bool hasNodes) {
+  if (m_hasNodes != hasNodes) {
+    m_hasNodes = hasNodes;
+    updateCard();
+  }
+}
+
 void SchedulePanel::updateCard() {
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
   const bool hasResult = entry != nullptr && entry->result;
   const bool hasRows = m_book && !m_book->entries().empty();
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
-  m_emptyText->setText(m_book ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
+  const bool canGenerate = m_book && m_hasNodes;
+  m_emptyText->setText(canGenerate ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
                                    "spanning trees that reaches the bound, for the collective in the tool bar, and "
                                    "verifies it. Methods has the others.")
                               : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
-  m_emptyButton->setVisible(m_book != nullptr);
-  m_emptyButton->setEnabled(m_book && !m_book->isRunning());
+  m_emptyButton->setVisible(canGenerate);
+  m_emptyButton->setEnabled(canGenerate && !m_book->isRunning());
   for (QWidget* widget : {static_cast<QWidget*>(m_number), static_cast<QWidget*>(m_exact),
                           static_cast<QWidget*>(m_details), static_cast<QWidget*>(m_facts)}) {
     widget->setVisible(hasResult);

@@ -26,6 +26,8 @@ public:
 
   /// The book must live until another takes its place.
   void setBook(ScheduleBook* book);
+  /// An empty fabric has no schedule.
+  void setHasNodes(bool hasNodes);
 
 Q_SIGNALS:
   void generateWanted();
@@ -72,6 +74,7 @@ private:
   QPushButton* m_export;
   QTimer m_tick;
   bool m_isFilling = false;
+  bool m_hasNodes = false;
 };
 
 }  // namespace coppice::designer
