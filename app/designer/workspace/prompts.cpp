@@ -4,18 +4,22 @@
 #include <QCoreApplication>
 #include <QDialog>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QInputDialog>
 #include <QLabel>
 #include <QListWidget>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QVBoxLayout>
 #include <QtPrintSupport/QPrintDialog>
 #include <QtPrintSupport/QPrinter>
 
 #include "designer/workspace/import_dialog.hpp"
 #include "designer/workspace/recovery_dialog.hpp"
+
+using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
@@ -113,7 +117,14 @@ QStringList Prompts::filesToOpen(QWidget* parent, const QString& folder, const Q
 }
 
 QString Prompts::fileToSave(QWidget* parent, const QString& suggestion, const QString& filter) {
-  return QFileDialog::getSaveFileName(parent, Texts::tr("Save As"), suggestion, filter);
+  const QFileInfo suggested(suggestion);
+  QFileDialog dialog(parent, Texts::tr("Save As"), suggestion.contains(u'/') ? suggested.path() : QString(), filter);
+  dialog.setAcceptMode(QFileDialog::AcceptSave);
+  dialog.selectFile(suggested.fileName());
+  // A name without an ending gets the first that the filter has.
+  static const QRegularExpression kEnding(u"\\*\\.([\\w.]+)"_s);
+  dialog.setDefaultSuffix(kEnding.match(filter).captured(1));
+  return dialog.exec() == QDialog::Accepted ? dialog.selectedFiles().value(0) : QString();
 }
 
 QString Prompts::folder(QWidget* parent, const QString& title, const QString& folder) {
