@@ -203,11 +203,19 @@ void StatusStrip::refresh() {
     const int warnings = isEmpty ? 0 : problems.count(Severity::warning);
     const int notes = isEmpty ? 0 : problems.count(Severity::note);
     setState(m_problems, "state", errors > 0 ? u"error"_s : (warnings > 0 ? u"warning"_s : u"good"_s));
-    m_problems->setText(isEmpty                 ? tr("empty")
-                        : errors + warnings > 0 ? counted(errors, tr("error"), tr("errors")) + u' ' +
-                                                      counted(warnings, tr("warning"), tr("warnings"))
-                        : notes > 0 ? counted(notes, tr("note"), tr("notes"))
-                                    : tr("no problems"));
+    QStringList found;
+    if (errors > 0) {
+      found << counted(errors, tr("error"), tr("errors"));
+    }
+    if (warnings > 0) {
+      found << counted(warnings, tr("warning"), tr("warnings"));
+    }
+    if (found.isEmpty() && notes > 0) {
+      found << counted(notes, tr("note"), tr("notes"));
+    }
+    m_problems->setText(isEmpty           ? tr("empty")
+                        : found.isEmpty() ? tr("no problems")
+                                          : found.join(u", "_s));
   } else {
     m_bound->setText(tr("%1: computing").arg(collectiveName(live.question().collective)));
     m_cut->setVisible(false);

@@ -5,7 +5,6 @@
 
 #include "designer/analysis/ranking_panel.hpp"
 #include "designer/analysis/what_if_panel.hpp"
-#include "designer/document/counted.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -67,9 +66,9 @@ void AnalysisFeature::failSelection(EditorContext& context) {
     m_workspace.say(tr("Select the nodes, links or boxes that fail together first."));
     return;
   }
-  const auto count = static_cast<qsizetype>(failed.size());
-  context.assume(Assumption{.title = tr("If %1 together").arg(counted(count, tr("part fails"), tr("parts fail"))),
-                            .failed = std::move(failed)});
+  const QString title = failed.size() == 1 ? tr("If %1 fails").arg(context.model().title(*failed.begin()))
+                                           : tr("If %1 parts fail together").arg(failed.size());
+  context.assume(Assumption{.title = title, .failed = std::move(failed)});
   m_workspace.setMode(Mode::analyse);
 }
 
