@@ -52,19 +52,24 @@ LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Vi
   return *best;
 }
 
-QPoint placeBar(const QSize& bar, const CanvasScene& scene, const Viewpoint& viewpoint, const QSize& view) {
+QPoint placeBar(const QSize& bar, const CanvasScene& scene, const std::vector<QRectF>& titles, const QRectF& legend,
+                const Viewpoint& viewpoint, const QSize& view) {
   constexpr int kMargin = static_cast<int>(kLegendMargin);
   const QRectF seen(viewpoint.toScene({0, 0}), QSizeF(view) / viewpoint.scale);
-  const int bottom = view.height() - bar.height() - kMargin;
   std::optional<std::pair<std::array<std::size_t, 3>, QPoint>> best;
-  for (const int left : {kMargin, (view.width() - bar.width()) / 2, view.width() - bar.width() - kMargin}) {
-    const QPoint corner(left, bottom);
-    const QRectF rect(viewpoint.toScene(corner), QSizeF(bar) / viewpoint.scale);
-    auto covered = coveredBy(rect, scene, seen);
-    // A line that passes below it stays in view.
-    covered.back() = 0;
-    if (!best || covered < best->first) {
-      best = {covered, corner};
+  for (const int top : {view.height() - bar.height() - kMargin, kMargin}) {
+    for (const int left : {kMargin, (view.width() - bar.width()) / 2, view.width() - bar.width() - kMargin}) {
+      const QPoint corner(left, top);
+      const QRectF rect(viewpoint.toScene(corner), QSizeF(bar) / viewpoint.scale);
+      const auto [nodes, boxes, lines] = coveredBy(rect, scene, seen);
+      const auto names =
+          std::count_if(titles.begin(), titles.end(), [&](const QRectF& title) { return title.intersects(rect); });
+      // A line that passes below it stays in view.
+      const std::array<std::size_t, 3> covered{legend.intersects(QRectF(corner, bar)) ? 1U : 0U,
+                                               nodes + static_cast<std::size_t>(names), boxes};
+      if (!best || covered < best->first) {
+        best = {covered, corner};
+      }
     }
   }
   return best->second;

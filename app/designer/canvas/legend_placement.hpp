@@ -3,10 +3,12 @@
 
 #include <QPoint>
 #include <QPointF>
+#include <QRectF>
 #include <QSize>
 #include <QSizeF>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "designer/canvas/camera.hpp"
 #include "designer/canvas/canvas_scene.hpp"
@@ -23,9 +25,10 @@ struct LegendPlace {
 };
 [[nodiscard]] LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Viewpoint& viewpoint,
                                       const QSize& view);
-/// The top left corner, likewise, for a bar at the lower edge of the view: at the left, else in the middle or at the
-/// right where it covers less there.
-[[nodiscard]] QPoint placeBar(const QSize& bar, const CanvasScene& scene, const Viewpoint& viewpoint,
-                              const QSize& view);
+/// The top left corner, likewise, for a bar: at the left of the lower edge of the view, else where it covers less in
+/// the middle, at the right, or on the upper edge.
+/// @param titles of boxes, scene units @param legend pixels of the view; empty = there is none
+[[nodiscard]] QPoint placeBar(const QSize& bar, const CanvasScene& scene, const std::vector<QRectF>& titles,
+                              const QRectF& legend, const Viewpoint& viewpoint, const QSize& view);
 
 }  // namespace coppice::designer

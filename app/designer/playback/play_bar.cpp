@@ -5,10 +5,12 @@
 #include <QHBoxLayout>
 #include <cmath>
 
+#include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/legend_placement.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
 
 using namespace Qt::StringLiterals;
@@ -31,6 +33,7 @@ PlayBar::PlayBar(TimelinePanel& panel, CanvasView& drawing)
   setProperty("role", u"floating"_s);
   setAttribute(Qt::WA_StyledBackground);
   setCursor(Qt::ArrowCursor);
+  m_play->setText(tr("Play"));
   m_slider->setObjectName(u"playBarTime"_s);
   m_slider->setAccessibleName(tr("Time of the run"));
   m_slider->setRange(0, kSliderSteps);
@@ -83,9 +86,13 @@ void PlayBar::refresh() {
     m_slider->setVisible(time.has_value());
     m_slider->setValue(end > 0 ? static_cast<int>(std::lround(time.value_or(0) / end * kSliderSteps)) : 0);
   }
+  // The word is as good to press as the triangle.
+  const bool isIdle = !time && !m_panel.isRecording();
+  m_play->setToolButtonStyle(isIdle ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly);
+  m_time->setVisible(!isIdle);
   m_time->setText(m_panel.isRecording() ? tr("Simulating…")
                   : time                ? tr("%1 of %2").arg(timeText(*time), timeText(end))
-                                        : tr("Play"));
+                                        : QString());
   place();
 }
 
@@ -93,8 +100,13 @@ void PlayBar::place() {
   adjustSize();
   // Not from under the pointer.
   if (!underMouse() || !m_drawing.rect().contains(geometry())) {
-    const QPointF origin = m_drawing.toView({0, 0});
-    move(placeBar(size(), m_drawing.scene(), {m_drawing.zoom(), origin}, m_drawing.size()));
+    const CanvasScene& scene = m_drawing.scene();
+    const Viewpoint viewpoint{m_drawing.zoom(), m_drawing.toView({0, 0})};
+    CanvasPainter painter(scene, Theme::instance().colors(), m_drawing.state());
+    const QSizeF legend = painter.legendSize();
+    const QRectF legendRect(m_drawing.legendCorner() - QPointF(legend.width(), 0), legend);
+    const Detail detail = detailAt(viewpoint.scale, scene.lines().size(), scene.bounds());
+    move(placeBar(size(), scene, painter.titleRects(viewpoint.scale, detail), legendRect, viewpoint, m_drawing.size()));
   }
 }
 

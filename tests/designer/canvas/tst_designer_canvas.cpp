@@ -14,6 +14,7 @@
 
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/legend_placement.hpp"
 #include "designer/canvas/part_ghost.hpp"
 #include "designer/canvas/picture_export.hpp"
 #include "designer/canvas/snapping.hpp"
@@ -522,6 +523,37 @@ private Q_SLOTS:
       }
       // In a pane that is low and narrow too, the drawing has most of the width.
       QVERIFY(bench.view->scene().bounds().width() * bench.view->zoom() > 0.6 * size.width());
+    }
+  }
+
+  /// A bar hides neither nodes nor names of boxes where any of its places is free of them.
+  void barLiesOverNothing() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    const CanvasScene& scene = bench.view->scene();
+    const QSize bar(120, 34);
+    for (const QSize& size : {QSize(1000, 800), QSize(760, 330), QSize(900, 280)}) {
+      bench.view->resize(size);
+      bench.view->zoomToFit();
+      const Viewpoint viewpoint{bench.view->zoom(), bench.view->toView({0, 0})};
+      const std::vector<QRectF> titles =
+          CanvasPainter(scene, colorsOf(Scheme::light), {})
+              .titleRects(viewpoint.scale, detailAt(viewpoint.scale, scene.lines().size(), scene.bounds()));
+      const auto placed = [&](const std::vector<QRectF>& names, const QRectF& legend) {
+        return QRectF(placeBar(bar, scene, names, legend, viewpoint, size), bar);
+      };
+      const QRectF place = placed(titles, {});
+      QVERIFY(QRectF(QPointF(), size).contains(place));
+      const QRectF covered(viewpoint.toScene(place.topLeft()), place.size() / viewpoint.scale);
+      for (const NodeItem& node : scene.nodes()) {
+        QVERIFY2(!node.rect.intersects(covered), qPrintable(node.label));
+      }
+      for (const QRectF& title : titles) {
+        QVERIFY(!title.intersects(covered));
+      }
+      // A name or a legend where it would stand sends it elsewhere.
+      QVERIFY(!placed({covered}, {}).intersects(place));
+      QVERIFY(!placed(titles, place).intersects(place));
     }
   }
 
