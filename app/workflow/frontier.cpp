@@ -24,6 +24,7 @@
 namespace coppice::workflow {
 namespace {
 
+/// As bom::costsOf has them.
 constexpr std::array kPreferences{bom::Preference::price, bom::Preference::watts};
 
 /// A way to buy a variant. The bill itself is made again for the few that are kept.
@@ -129,10 +130,10 @@ private:
     const auto done = coppice::guarded([&] {
       const fabric::Fabric fabric = orThrow(fabric::Fabric::build(describe(variant)));
       result.nodes = fabric.nodes().size();
-      for (const bom::Preference preference : kPreferences) {
-        const bom::Cost cost = billOf(fabric, preference).total;
-        if (result.offers.empty() || cost != result.offers.front().cost) {
-          result.offers.push_back({variant, preference, cost});
+      const auto costs = orThrow(bom::costsOf(fabric, m_parts, m_request.floor, quiet()));
+      for (std::size_t i = 0; i < kPreferences.size(); ++i) {
+        if (result.offers.empty() || costs[i] != result.offers.front().cost) {
+          result.offers.push_back({variant, kPreferences[i], costs[i]});
         }
       }
       return Done{};

@@ -50,7 +50,8 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
       optimum.routing = inParts(optimum.routing, parts);
     }
   }
-  const auto upper = boundOf(fabric, request.demand, optimum.lengths);
+  const auto known = program.upper();
+  const auto upper = known ? Result<Bandwidth>(*known) : boundOf(fabric, request.demand, optimum.lengths);
   if (!upper) {
     return upper.error();
   }
@@ -82,7 +83,7 @@ std::optional<Error> checkAmounts(const std::vector<std::int64_t>& amounts, int 
   }
   return isAny
              ? std::nullopt
-             : std::optional(Error{ErrorCode::badUsage, "No GPU sends anything to another", "give a positive amount"});
+             : std::optional(Error{ErrorCode::badUsage, "no GPU sends anything to another", "give a positive amount"});
 }
 
 }  // namespace

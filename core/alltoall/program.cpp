@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "lp/simplex.hpp"
 
@@ -405,6 +406,17 @@ schedule::ExchangeLengths Program::lengths() const {
     byArc[arc] = m_best[m_group.orbitOfArc[arc]] / divisor;
   }
   return byArc;
+}
+
+std::optional<Bandwidth> Program::upper() const {
+  if (m_bestDistances <= 0) {
+    return std::nullopt;
+  }
+  Int128 common = m_bestCapacity;
+  for (Int128 b = m_bestDistances; b != 0;) {
+    common = std::exchange(b, common % b);
+  }
+  return Rational(narrow64(m_bestCapacity / common), narrow64(m_bestDistances / common)) * m_network.unit;
 }
 
 schedule::ExchangeRouting Program::routing() {

@@ -30,6 +30,9 @@ public:
 
   /// By arc: the best lengths known.
   [[nodiscard]] schedule::ExchangeLengths lengths() const;
+  /// What these lengths prove, as boundOf says it: distances from one GPU of each orbit are those of all. nullopt where
+  /// they are all 0. Throws OverflowError.
+  [[nodiscard]] std::optional<Bandwidth> upper() const;
   /// The best mixture of the trees seen.
   [[nodiscard]] schedule::ExchangeRouting routing();
   /// Of routing(): reaches what the lengths prove. @pre routing() has been called

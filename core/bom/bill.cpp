@@ -2,6 +2,7 @@
 #include "bom/bill.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +19,8 @@ namespace coppice::bom {
 namespace {
 
 using fabric::NodeIndex;
+
+constexpr const char* kOverflowFix = "use prices, lengths and bandwidths with fewer digits";
 
 std::string metres(const Rational& value) {
   return toExactText(value) + " m";
@@ -37,6 +40,7 @@ struct Link {
   NodeIndex to = 0;
   Bandwidth bandwidth;
   Rational length;
+  std::size_t kind = 0;  ///< that of links with this bandwidth and length
 };
 
 std::vector<Link> linksBetweenBoxes(const fabric::Fabric& fabric, const FloorPlan& plan, const Floor& floor) {
@@ -58,16 +62,32 @@ std::vector<Link> linksBetweenBoxes(const fabric::Fabric& fabric, const FloorPla
     links.push_back(
         {ends.first, ends.second, bandwidth, lengthBetween(plan.spots[ends.first], plan.spots[ends.second], floor)});
   }
+  std::map<std::pair<Bandwidth, Rational>, std::size_t> kinds;
+  for (Link& link : links) {
+    link.kind = kinds.try_emplace({link.bandwidth, link.length}, kinds.size()).first->second;
+  }
   return links;
 }
 
+/// What does not depend on what is bought.
+struct Site {
+  FloorPlan plan;
+  std::vector<Link> links;
+
+  Site(const fabric::Fabric& fabric, const Floor& floor)
+      : plan(orThrow(planFloor(fabric, floor))), links(linksBetweenBoxes(fabric, plan, floor)) {}
+};
+
 class Buyer {
 public:
-  Buyer(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor, Preference preference,
+  Buyer(const fabric::Fabric& fabric, const Site& site, const Parts& parts, Preference preference,
         const Progress& progress)
-      : m_fabric(fabric), m_parts(parts), m_preference(preference), m_progress(progress) {
-    m_plan = orThrow(planFloor(fabric, floor));
-    m_links = linksBetweenBoxes(fabric, m_plan, floor);
+      : m_fabric(fabric),
+        m_plan(site.plan),
+        m_links(site.links),
+        m_parts(parts),
+        m_preference(preference),
+        m_progress(progress) {
     for (std::size_t i = 0; i < m_links.size(); ++i) {
       if (isNetwork(m_links[i].to) && !isNetwork(m_links[i].from)) {
         m_linksOfBox[m_links[i].from].push_back(i);
@@ -98,6 +118,9 @@ public:
     if (!best) {
       throw Failure{*fault};
     }
+    best->plan = m_plan;
+    std::sort(best->runs.begin(), best->runs.end(),
+              [](const CableRun& a, const CableRun& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
     return *std::move(best);
   }
 
@@ -140,10 +163,11 @@ private:
     Bill bill;
     bill.partOf.assign(static_cast<std::size_t>(m_fabric.nodeCount()), -1);
     bill.portsUsed.assign(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
-    bill.plan = m_plan;
     bill.portRate = portRate;
     bill.uplinkRate = uplinkRate;
     m_needs.clear();
+    m_nics.clear();
+    m_bought.assign(m_parts.rows.size(), {});
     for (const auto& [node, links] : m_linksOfBox) {
       buyNic(node, links, bill);
     }
@@ -191,13 +215,21 @@ private:
     return found->second;
   }
 
-  [[nodiscard]] Cables cablesAt(const Link& link, const Bandwidth& rate) {
-    const int part = cableFor(rate, link.length);
-    if (part < 0) {
-      refuseLength(link, rate);
+  [[nodiscard]] const Cables& cablesAt(const Link& link, const Bandwidth& rate) {
+    std::vector<std::optional<Cables>>& known = m_cablesAt[rate];
+    if (known.size() <= link.kind) {
+      known.resize(link.kind + 1);
     }
-    const std::int64_t count = ceiling(link.bandwidth / rate);
-    return {part, count, rate, costOfCable(m_parts.rows[part], link.length) * Rational(count)};
+    std::optional<Cables>& cables = known[link.kind];
+    if (!cables) {
+      const int part = cableFor(rate, link.length);
+      if (part < 0) {
+        refuseLength(link, rate);
+      }
+      const std::int64_t count = ceiling(link.bandwidth / rate);
+      cables = {part, count, rate, costOfCable(m_parts.rows[part], link.length) * Rational(count)};
+    }
+    return *cables;
   }
 
   [[noreturn]] void refuseLength(const Link& link, const Bandwidth& rate) const {
@@ -231,9 +263,29 @@ private:
     return *best;
   }
 
-  /// The NIC of a node of a box, with its cables to switches.
+  /// The NIC of a node of a box, with its cables to switches. Nodes with alike links take the same.
   void buyNic(NodeIndex node, const std::vector<std::size_t>& links, Bill& bill) {
-    std::optional<std::vector<Cables>> best;
+    std::vector<std::size_t> kinds;
+    for (const std::size_t link : links) {
+      kinds.push_back(m_links[link].kind);
+    }
+    const auto [nic, isNew] = m_nics.try_emplace(std::move(kinds));
+    if (isNew) {
+      nic->second = nicFor(node, links, bill);
+    }
+    bill.partOf[node] = nic->second.part;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      lay(m_links[links[i]], nic->second.cables[i], bill.portRate, bill);
+    }
+  }
+
+  struct Nic {
+    int part = -1;  ///< -1 = it comes with the box
+    std::vector<Cables> cables;
+  };
+
+  [[nodiscard]] Nic nicFor(NodeIndex node, const std::vector<std::size_t>& links, const Bill& bill) {
+    std::optional<Nic> best;
     Cost least;
     std::optional<Error> fault;
     std::int64_t wanted = 0;
@@ -259,9 +311,8 @@ private:
         cost += cables.back().cost;
       }
       if (!best || cost.isBelow(least, m_preference)) {
-        best = std::move(cables);
+        best = Nic{nic, std::move(cables)};
         least = cost;
-        bill.partOf[node] = nic;
       }
     };
     const bool hasNics = m_parts.has(PartKind::nic);
@@ -283,9 +334,7 @@ private:
     if (!best) {
       refuseNic(node, links, wanted);
     }
-    for (std::size_t i = 0; i < links.size(); ++i) {
-      lay(m_links[links[i]], (*best)[i], bill.portRate, bill);
-    }
+    return *std::move(best);
   }
 
   [[noreturn]] void refuseNic(NodeIndex node, const std::vector<std::size_t>& links, std::int64_t wanted) const {
@@ -350,6 +399,12 @@ private:
     }
     const int count = static_cast<int>(cables.count);
     bill.runs.push_back({link.from, link.to, count, link.length, cables.rate, link.bandwidth, cables.part, portRate});
+    Bought& bought = m_bought[cables.part];
+    if (bought.cables.size() <= link.kind) {
+      bought.cables.resize(link.kind + 1);
+    }
+    bought.cables[link.kind].count += count;
+    bought.cables[link.kind].length = link.length;
     for (const NodeIndex end : {link.from, link.to}) {
       bill.portsUsed[end] = checkedAdd(bill.portsUsed[end], count);
       if (isNetwork(end)) {
@@ -358,41 +413,55 @@ private:
     }
   }
 
-  void addUp(Bill& bill) const {
-    std::map<int, BillLine> lines;
+  /// Pieces first, then what they cost: sums of fractions take long.
+  void addUp(Bill& bill) {
     for (const int part : bill.partOf) {
       if (part >= 0) {
-        lines[part].pieces += 1;
-        lines[part].cost += {m_parts.rows[part].price, m_parts.rows[part].watts};
+        ++m_bought[part].pieces;
       }
     }
-    for (const CableRun& run : bill.runs) {
-      const Part& part = m_parts.rows[run.part];
-      BillLine& line = lines[run.part];
-      line.pieces += std::int64_t{run.count} * part.piecesPerCable();
-      line.metres += run.length * Rational(run.count);
-      line.cost += costOfCable(part, run.length) * Rational(run.count);
+    for (std::size_t row = 0; row < m_bought.size(); ++row) {
+      const Part& part = m_parts.rows[row];
+      BillLine line{.part = static_cast<int>(row), .pieces = m_bought[row].pieces, .metres = {}, .cost = {}};
+      line.cost = Cost{part.price, part.watts} * Rational(line.pieces);
+      for (const auto& [count, length] : m_bought[row].cables) {
+        if (count > 0) {
+          line.pieces += count * part.piecesPerCable();
+          line.metres += length * Rational(count);
+          line.cost += costOfCable(part, length) * Rational(count);
+        }
+      }
+      if (line.pieces > 0) {
+        bill.total += line.cost;
+        bill.lines.push_back(std::move(line));
+      }
     }
-    for (auto& [part, line] : lines) {
-      line.part = part;
-      bill.total += line.cost;
-      bill.lines.push_back(line);
-    }
-    std::sort(bill.runs.begin(), bill.runs.end(),
-              [](const CableRun& a, const CableRun& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
   }
 
+  /// Of one part, at the rates that are tried.
+  struct Bought {
+    struct Cables {
+      std::int64_t count = 0;
+      Rational length;
+    };
+    std::int64_t pieces = 0;          ///< switches and NICs
+    std::vector<Cables> cables = {};  ///< by kind of link
+  };
+
   const fabric::Fabric& m_fabric;
+  const FloorPlan& m_plan;
+  const std::vector<Link>& m_links;
   const Parts& m_parts;
   Preference m_preference;
   const Progress& m_progress;
-  FloorPlan m_plan;
-  std::vector<Link> m_links;
-  std::map<NodeIndex, std::vector<std::size_t>> m_linksOfBox;  ///< to switches, by their node in the box
-  std::map<std::pair<Bandwidth, Rational>, int> m_cables;      ///< answers of cableFor
-  std::map<NodeIndex, PortNeeds> m_needs;                      ///< of the switches, at the rates that are tried
-  std::map<PortNeeds, Choice> m_switches;                      ///< answers of choiceFor
-  std::int64_t m_missing = 0;                                  ///< ports, of the switch that was refused
+  std::map<NodeIndex, std::vector<std::size_t>> m_linksOfBox;          ///< to switches, by their node in the box
+  std::map<std::pair<Bandwidth, Rational>, int> m_cables;              ///< answers of cableFor
+  std::map<Bandwidth, std::vector<std::optional<Cables>>> m_cablesAt;  ///< answers of cablesAt, by kind of link
+  std::map<std::vector<std::size_t>, Nic> m_nics;  ///< by kinds of links, at the rates that are tried
+  std::vector<Bought> m_bought;                    ///< by part
+  std::map<NodeIndex, PortNeeds> m_needs;          ///< of the switches, at the rates that are tried
+  std::map<PortNeeds, Choice> m_switches;          ///< answers of choiceFor
+  std::int64_t m_missing = 0;                      ///< ports, of the switch that was refused
 };
 
 }  // namespace
@@ -410,8 +479,19 @@ bool Cost::isBelow(const Cost& other, Preference preference) const {
 
 Result<Bill> billOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor, Preference preference,
                     const Progress& progress) {
-  return guarded([&] { return Buyer(fabric, parts, floor, preference, progress).run(); },
-                 {.overflowFix = "use prices, lengths and bandwidths with fewer digits"});
+  return guarded([&] { return Buyer(fabric, Site(fabric, floor), parts, preference, progress).run(); },
+                 {.overflowFix = kOverflowFix});
+}
+
+Result<std::array<Cost, 2>> costsOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor,
+                                    const Progress& progress) {
+  return guarded(
+      [&] {
+        const Site site(fabric, floor);
+        return std::array{Buyer(fabric, site, parts, Preference::price, progress).run().total,
+                          Buyer(fabric, site, parts, Preference::watts, progress).run().total};
+      },
+      {.overflowFix = kOverflowFix});
 }
 
 }  // namespace coppice::bom

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -68,5 +69,8 @@ struct Bill {
 /// reaches), those of planFloor, overflow, cancelled.
 [[nodiscard]] Result<Bill> billOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor,
                                   Preference preference = Preference::price, const Progress& progress = {});
+/// The totals of the bills for the lowest price and for the fewest watts. Errors: as billOf.
+[[nodiscard]] Result<std::array<Cost, 2>> costsOf(const fabric::Fabric& fabric, const Parts& parts, const Floor& floor,
+                                                  const Progress& progress = {});
 
 }  // namespace coppice::bom
