@@ -24,11 +24,19 @@ struct MoeOptions {
 };
 
 std::string inWords(const Rational& nanoseconds) {
-  return workflow::duration(nanoseconds.toDouble() * 1e-9);
+  const double value = nanoseconds.toDouble();
+  return value < 1e3   ? withPlaces(value, 2) + " ns"
+         : value < 1e6 ? withPlaces(value / 1e3, 2) + " µs"
+                       : workflow::duration(value * 1e-9);
 }
 
 std::string megabytes(const Rational& bytes) {
   return toDecimal(bytes / Rational(1'000'000)) + " MB";
+}
+
+/// In MB, or in bytes where these are few.
+std::string amountOf(const Rational& bytes) {
+  return bytes < Rational(10'000) ? toDecimal(bytes) + " bytes" : megabytes(bytes);
 }
 
 Json jsonOf(const fabric::Fabric& fabric, const workflow::ExchangeTime& time) {
@@ -70,7 +78,7 @@ std::string textOf(const fabric::Fabric& fabric, const std::string& label, const
   text +=
       factLine("", (time.areRanksAlike() ? "all GPUs need equally long; the first"
                                          : "the busiest GPU is " + fabric.nodes()[fabric.gpus()[time.worst]].id + ":") +
-                       " sends " + megabytes(worst.sent) + ", receives " + megabytes(worst.received) +
+                       " sends " + amountOf(worst.sent) + ", receives " + amountOf(worst.received) +
                        "; over its own links alone that takes " + withPlaces(100 * share, 2) + " % of the time");
   text += factLine("", "limited by " + workflow::cutWords(fabric, workflow::limitingLinks(fabric, time)));
   return text;

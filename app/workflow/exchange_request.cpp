@@ -94,7 +94,7 @@ Outcome readCounts(const fabric::Fabric& fabric, const OptionValues& values, con
   if (file.empty()) {
     return question.experts != 0 && question.tokens != 0
                ? Outcome(Done{})
-               : optionError("experts", "the tokens are not known",
+               : optionError(question.experts != 0 ? "tokens" : "experts", "the tokens are not known",
                              "give the experts, the experts of each token and the tokens of each GPU, or a table of "
                              "tokens, or of bytes");
   }
@@ -107,7 +107,8 @@ Outcome readCounts(const fabric::Fabric& fabric, const OptionValues& values, con
     return table.error();
   }
   if (question.experts != 0 && question.experts != table->columns) {
-    return optionError("experts", "the table of counts has " + counted(table->columns, "expert"), "leave it out");
+    return optionError("experts", "the table of tokens has " + counted(table->columns, "expert"),
+                       "leave --experts out");
   }
   question.experts = table->columns;
   question.counts = std::move(table->counts);

@@ -8,6 +8,7 @@
 #include "base/failure.hpp"
 #include "fabric/structural_boxes.hpp"
 #include "workflow/alltoall_method.hpp"
+#include "workflow/options.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -108,7 +109,7 @@ Result<ExchangeTime> exchangeTime(const fabric::Fabric& fabric, alltoall::Demand
         }
         return time;
       },
-      {.overflow = "The bytes leave the 64-bit range", .overflowFix = "use numbers with fewer digits"});
+      {.overflow = "the bytes leave the 64-bit range", .overflowFix = "use numbers with fewer digits"});
 }
 
 Result<ExpertAnswer> expertLayer(const fabric::Fabric& fabric, const ExpertQuestion& question,
@@ -116,21 +117,26 @@ Result<ExpertAnswer> expertLayer(const fabric::Fabric& fabric, const ExpertQuest
   return guarded([&]() -> Result<ExpertAnswer> {
     const bool isCounted = !question.counts.empty();
     if (isCounted && question.oncePerBox) {
-      return Error{ErrorCode::badUsage, "Tokens for each expert do not say how many of them go to the same box",
-                   "leave the counts out for expected numbers, or --once-per-box"};
+      return optionError("once-per-box", "tokens for each expert do not say how many of them go to the same box",
+                         "leave it out, or the table of tokens for expected numbers");
     }
     if (!isCounted && question.improves) {
-      return Error{ErrorCode::badUsage, "Expected numbers are the same for every expert: no placement is better",
-                   "give the tokens of each GPU for each expert"};
+      return optionError("improve-placement", "expected numbers are the same for every expert: no placement is better",
+                         "give the tokens of each GPU for each expert with --counts");
     }
     ExpertAnswer answer;
     answer.boxOf = boxesOf(fabric);
     answer.placement = question.placement;
     const auto traffic = [&](std::int64_t bytes) {
-      return orThrow(isCounted ? alltoall::countedTraffic(answer.placement, fabric.gpuCount(), question.counts, bytes)
-                               : alltoall::expectedTraffic(answer.placement, answer.boxOf,
-                                                           {question.tokens, question.topK, question.maxBoxes}, bytes,
-                                                           question.oncePerBox));
+      auto table = isCounted ? alltoall::countedTraffic(answer.placement, fabric.gpuCount(), question.counts, bytes)
+                             : alltoall::expectedTraffic(answer.placement, answer.boxOf,
+                                                         {question.tokens, question.topK, question.maxBoxes}, bytes,
+                                                         question.oncePerBox);
+      const ElementPart* const parameter = table ? nullptr : table.error().where.element.as(RefKind::parameter);
+      if (parameter != nullptr) {
+        throw Failure{optionError(parameter->name, table.error().message, table.error().fix)};
+      }
+      return orThrow(std::move(table));
     };
     if (question.improves) {
       answer.before = orThrow(exchangeTime(fabric, traffic(question.dispatchBytes), false, limits, progress));

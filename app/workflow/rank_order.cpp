@@ -203,7 +203,7 @@ std::string boundText(const RankOrder& made) {
   }
   const std::string least = "no order is faster than " + gigabytes(bound.time.inverse()) + ": ";
   if (bound.reason == order::Bound::Reason::links) {
-    return least + "each step loads some link as much in any order";
+    return least + "in any order, each step has a link that is that busy";
   }
   if (bound.reason == order::Bound::Reason::routes) {
     return least + "even with partners as near as can be, the data fill all links of the fabric, " +

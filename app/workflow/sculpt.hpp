@@ -51,8 +51,9 @@ struct Forecast {
 [[nodiscard]] Result<Forecast> forecast(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                         LoadsOfHalves loads, std::size_t half, const schedule::NewParent& change);
 
-/// The best schedule that has the locked trees, by half and in the order of TreeReader, verified. Errors: those of
-/// forestcoll::repaired, badUsage (nothing is locked), verification.
+/// The best schedule that has the locked trees, by half and in the order of TreeReader, verified. Where the halves run at
+/// the same time, see forestcoll::aroundLockedHalves. Errors: those of forestcoll::repaired, badUsage (nothing is
+/// locked), verification.
 [[nodiscard]] Result<forestcoll::Repaired> aroundLocked(const fabric::Fabric& fabric,
                                                         const schedule::Schedule& schedule,
                                                         const std::array<forestcoll::LockedTrees, 2>& locked,

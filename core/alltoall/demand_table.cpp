@@ -95,9 +95,11 @@ Rational numberOf(const std::string& name, int line, std::size_t column, const s
 
 /// Rows in the order of ranks, with what the first column and the first row name taken off.
 struct NumberTable {
-  std::vector<std::optional<fabric::Rank>> columns;  ///< as a first row names them; empty where there is none
-  std::vector<std::vector<Rational>> rows;           ///< by rank
-  std::vector<int> lines;                            ///< by rank
+  std::vector<std::string> columns;         ///< as a first row names them; empty where there is none
+  int headLine = 0;                         ///< of that row
+  std::size_t firstColumn = 0;              ///< of the numbers
+  std::vector<std::vector<Rational>> rows;  ///< by rank
+  std::vector<int> lines;                   ///< by rank
 };
 
 NumberTable numbersOf(const fabric::Fabric& fabric, std::string_view text, const std::string& name) {
@@ -110,9 +112,8 @@ NumberTable numbersOf(const fabric::Fabric& fabric, std::string_view text, const
   const auto isNumber = [](const std::string& cell) { return Rational::parse(cell).hasValue(); };
   const TableRow& head = rows.front();
   if (std::none_of(head.cells.begin() + (head.cells.size() > 1 ? 1 : 0), head.cells.end(), isNumber)) {
-    for (const std::string& cell : head.cells) {
-      table.columns.push_back(rankOf(fabric, cell));
-    }
+    table.columns = head.cells;
+    table.headLine = head.line;
     rows.erase(rows.begin());
   }
   if (rows.size() != gpus) {
@@ -150,6 +151,7 @@ NumberTable numbersOf(const fabric::Fabric& fabric, std::string_view text, const
              "give rows of the same length");
     }
   }
+  table.firstColumn = hasNames ? 1 : 0;
   if (hasNames && !table.columns.empty()) {
     table.columns.erase(table.columns.begin());  // above the names
   }
@@ -168,12 +170,18 @@ DemandTable demandOf(const fabric::Fabric& fabric, std::string_view text, const 
   std::vector<std::size_t> rankOfColumn(gpus);
   std::iota(rankOfColumn.begin(), rankOfColumn.end(), std::size_t{0});
   if (!numbers.columns.empty()) {
+    const std::string fix = "name each GPU once above its column, or leave the row out";
+    if (numbers.columns.size() != gpus) {
+      refuse(name, numbers.headLine, 0,
+             "the first row names " + std::to_string(numbers.columns.size()) + " columns of " + std::to_string(gpus),
+             fix);
+    }
     std::vector<bool> isNamed(gpus, false);
     for (std::size_t c = 0; c < gpus; ++c) {
-      const auto rank = c < numbers.columns.size() ? numbers.columns[c] : std::nullopt;
+      const auto rank = rankOf(fabric, numbers.columns[c]);
       if (!rank || isNamed[static_cast<std::size_t>(*rank)]) {
-        refuse(name, 1, c + 1, "the first row does not name each GPU of the fabric once",
-               "name the receivers by their ids, or leave the row out");
+        refuse(name, numbers.headLine, numbers.firstColumn + c + 1,
+               inQuotes(numbers.columns[c]) + (rank ? " has a column already" : " is not a GPU of the fabric"), fix);
       }
       isNamed[static_cast<std::size_t>(*rank)] = true;
       rankOfColumn[c] = static_cast<std::size_t>(*rank);

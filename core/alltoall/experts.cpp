@@ -17,8 +17,8 @@ namespace {
 using fabric::Rank;
 using std::int64_t;
 
-[[noreturn]] void refuseUsage(const std::string& message, const std::string& fix) {
-  throw Failure({ErrorCode::badUsage, message, fix});
+[[noreturn]] void refuseUsage(const char* parameter, const std::string& message, const std::string& fix) {
+  throw Failure({ErrorCode::badUsage, message, fix, Place{.element = {RefKind::parameter, parameter}}});
 }
 
 /// How likely K of `all` experts have one of `some`.
@@ -68,19 +68,22 @@ DemandTable expected(const ExpertPlacement& placement, const std::vector<int>& b
   double chosen = 1;  // that a box is among those of a token
   if (routing.maxBoxes) {
     if (*routing.maxBoxes < 1 || *routing.maxBoxes > boxes) {
-      refuseUsage("A token cannot go to at most " + std::to_string(*routing.maxBoxes) + " of " + std::to_string(boxes) +
+      refuseUsage("max-boxes",
+                  "a token cannot go to at most " + std::to_string(*routing.maxBoxes) + " of " + std::to_string(boxes) +
                       " boxes",
                   "give 1 to " + std::to_string(boxes) + " boxes");
     }
     if (std::adjacent_find(inBox.begin(), inBox.end(), std::not_equal_to<>()) != inBox.end()) {
-      refuseUsage("Boxes have different numbers of experts, and a limit of boxes then says nothing of the tokens",
+      refuseUsage("max-boxes",
+                  "boxes have different numbers of experts, and a limit of boxes then says nothing of tokens",
                   "give the tokens of each GPU for each expert");
     }
     all = *routing.maxBoxes * inBox.front();
     chosen = static_cast<double>(*routing.maxBoxes) / boxes;
   }
   if (routing.topK < 1 || routing.topK > all) {
-    refuseUsage("A token cannot choose " + std::to_string(routing.topK) + " of " + std::to_string(all) + " experts",
+    refuseUsage("top-k",
+                "a token cannot choose " + std::to_string(routing.topK) + " of " + std::to_string(all) + " experts",
                 "give a number of experts per token of 1 to " + std::to_string(all));
   }
   const auto tokens = static_cast<double>(routing.tokens);
@@ -261,7 +264,7 @@ private:
 
 Result<ExpertPlacement> evenPlacement(const fabric::Fabric& fabric, int experts) {
   if (experts < 1) {
-    return Error{ErrorCode::badUsage, "There is no expert", "give 1 or more experts"};
+    return Error{ErrorCode::badUsage, "there is no expert", "give 1 or more experts"};
   }
   ExpertPlacement placement;
   for (int expert = 0; expert < experts; ++expert) {
@@ -305,7 +308,7 @@ Result<DemandTable> expectedTraffic(const ExpertPlacement& placement, const std:
                                     const UniformRouting& routing, int64_t bytesPerToken, bool oncePerBox) {
   return guarded(
       [&]() -> Result<DemandTable> { return expected(placement, boxOf, routing, bytesPerToken, oncePerBox); },
-      {.overflow = "The tokens leave the 64-bit range", .overflowFix = "give fewer tokens"});
+      {.overflow = "the tokens leave the 64-bit range", .overflowFix = "give fewer tokens"});
 }
 
 Result<DemandTable> countedTraffic(const ExpertPlacement& placement, int gpuCount, const std::vector<int64_t>& counts,
@@ -322,7 +325,7 @@ Result<DemandTable> countedTraffic(const ExpertPlacement& placement, int gpuCoun
         }
         return tableOf(std::move(amounts), Rational(bytesPerToken));
       },
-      {.overflow = "The tokens leave the 64-bit range", .overflowFix = "give fewer tokens"});
+      {.overflow = "the tokens leave the 64-bit range", .overflowFix = "give fewer tokens"});
 }
 
 DemandTable reversed(DemandTable table, int gpuCount) {

@@ -61,7 +61,8 @@ private slots:
 
 void TestUneven::evenAmounts_data() {
   QTest::addColumn<QString>("preset");
-  for (const char* preset : {"dgx-a100 boxes=2", "dgx-h100 boxes=4 network=rails", "torus dims=4x3", "mi250"}) {
+  for (const char* preset : {"dgx-a100 boxes=2", "dgx-h100 boxes=4 network=rails", "torus dims=4x3", "mi250",
+                             "fat-tree-2 oversubscription=4"}) {
     QTest::newRow(preset) << QString(preset);
   }
 }
@@ -239,7 +240,13 @@ void TestUneven::faultyTables_data() {
   row("all zero", "0,0,0\n0,0,0\n0,0,0", "all numbers are 0");
   row("unknown row", "g0,0,1,2\ng9,1,0,2\ng2,1,2,0", "line 2, column 1");
   row("a row twice", "g0,0,1,2\ng0,1,0,2\ng2,1,2,0", "a row already");
-  row("an unknown column", "g0,g1,h\n0,1,2\n1,0,2\n1,2,0", "column 3");
+  row("an unknown column", "# of a run\ng0,g1,h\n0,1,2\n1,0,2\n1,2,0",
+      "line 2, column 3: \"h\" is not a GPU of the fabric");
+  row("an unknown column above names", "x,g0,h,g2\ng0,0,1,2\ng1,1,0,2\ng2,1,2,0",
+      "line 1, column 3: \"h\" is not a GPU");
+  row("a column twice", "g0,g1,g1\n0,1,2\n1,0,2\n1,2,0", "line 1, column 3: \"g1\" has a column already");
+  row("rows without the names of the first row", "x,g0,g1,g2\n0,1,2\n1,0,2\n1,2,0",
+      "line 1: the first row names 4 columns of 3");
   row("large", "0,1e18,1e18\n1e18,0,0.3\n0,0,0", "64-bit");
 }
 
