@@ -3,6 +3,7 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <algorithm>
 #include <cmath>
 
 #include "designer/canvas/canvas_painter.hpp"
@@ -37,8 +38,6 @@ PlayBar::PlayBar(TimelinePanel& panel, CanvasView& drawing)
   m_slider->setObjectName(u"playBarTime"_s);
   m_slider->setAccessibleName(tr("Time of the run"));
   m_slider->setRange(0, kSliderSteps);
-  constexpr int kSliderWidth = 220;
-  m_slider->setFixedWidth(kSliderWidth);
   m_time->setObjectName(u"playBarText"_s);
   m_time->setFont(figureFont());
   m_time->setProperty("role", u"muted"_s);
@@ -97,6 +96,10 @@ void PlayBar::refresh() {
 }
 
 void PlayBar::place() {
+  constexpr int kWide = 1100;
+  constexpr int kSliderWidth = 220;
+  constexpr int kShortSlider = 110;
+  m_slider->setFixedWidth(m_drawing.width() < kWide ? kShortSlider : kSliderWidth);
   adjustSize();
   // Not from under the pointer.
   if (!underMouse() || !m_drawing.rect().contains(geometry())) {
@@ -106,7 +109,10 @@ void PlayBar::place() {
     const QSizeF legend = painter.legendSize();
     const QRectF legendRect(m_drawing.legendCorner() - QPointF(legend.width(), 0), legend);
     const Detail detail = detailAt(viewpoint.scale, scene.lines().size(), scene.bounds());
-    move(placeBar(size(), scene, painter.titleRects(viewpoint.scale, detail), legendRect, viewpoint, m_drawing.size()));
+    // It stays where it is when the slider comes.
+    constexpr int kButtonAndTime = 215;
+    const QSize whole(std::max(width(), kButtonAndTime + m_slider->width()), height());
+    move(placeBar(whole, scene, painter.titleRects(viewpoint.scale, detail), legendRect, viewpoint, m_drawing.size()));
   }
 }
 
