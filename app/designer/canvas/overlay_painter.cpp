@@ -433,11 +433,13 @@ void CanvasPainter::paintHeatLabel(QPainter& painter, const LineItem& line, cons
               m_colors[load.isBottleneck ? Token::cut : Token::linkText], kHeatLabelPixels);
     return;
   }
-  const double r = px(5) * std::clamp(m_scale / kFullScale, kMinShare, 1.0);
+  // From afar the rim would be all that is seen of it.
+  const double zoomed = std::clamp(m_scale / kFullScale, kMinShare, 1.0);
+  const double r = px(5) * zoomed;
   const QPointF centre = line.curve.at(0.5);
   const std::array<QPointF, 4> corners{centre - QPointF(0, r), centre + QPointF(r, 0), centre + QPointF(0, r),
                                        centre - QPointF(r, 0)};
-  painter.setPen(QPen(m_colors[Token::canvas], px(1.5)));
+  painter.setPen(QPen(m_colors[Token::canvas], px(1.5) * zoomed * zoomed));
   painter.setBrush(m_colors[Token::cut]);
   painter.drawPolygon(corners.data(), 4);
 }

@@ -85,7 +85,15 @@ double portsWidth(const Model& model, NodeId id) {
   if (node != nullptr && node->drawing.width > 0) {
     return node->drawing.width;
   }
-  return std::clamp(kWidthPerPort * static_cast<double>(model.linksOf(id).size()), kSwitchMinWidth, kSwitchMaxWidth);
+  const auto ports = static_cast<double>(model.linksOf(id).size());
+  const double width = std::clamp(kWidthPerPort * ports, kSwitchMinWidth, kSwitchMaxWidth);
+  // Between many boxes links that meet at a short bar are one dark mass, whatever their loads.
+  constexpr double kWidthPerFurtherPort = 8;
+  constexpr double kMaxBetweenBoxes = 4800;
+  const double further = std::max(0.0, ports - kSwitchMaxWidth / kWidthPerPort);
+  return node != nullptr && !node->facts.box.isValid()
+             ? std::min(width + kWidthPerFurtherPort * further, kMaxBetweenBoxes)
+             : width;
 }
 
 QSizeF nodeSize(const Model& model, NodeId id) {
