@@ -522,6 +522,44 @@ private slots:
     QCOMPARE(around.optimum, Bandwidth(50));
   }
 
+  /// On machines: trees of the best schedule cost nothing, whatever part of each link the halves have.
+  void keepsTheRateOfHalvesThatOverlap_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<QString>("algbw");
+    QTest::newRow("two boxes") << "dgx-a100 boxes=2"
+                               << "520/3";
+    QTest::newRow("torus") << "torus dims=4x4"
+                           << "160/3";
+    QTest::newRow("links without a switch") << "hgx-mi300x"
+                                            << "1328/5";
+  }
+  void keepsTheRateOfHalvesThatOverlap() {
+    QFETCH(const QString, preset);
+    QFETCH(const QString, algbw);
+    const fabric::Fabric fabric = coppice::test::presetFabric(preset);
+    forestcoll::Request request;
+    request.collective = Collective::allreduce;
+    request.plainSwitches = true;
+    request.overlap = forestcoll::Overlap::always;
+    const Schedule old = must(forestcoll::generate(fabric, request)).schedule;
+    QVERIFY(old.overlapped);
+    std::array<forestcoll::LockedTrees, 2> locked;
+    for (const std::size_t half : {0, 1}) {
+      const Forest before = must(schedule::expanded(forestOf(old, half), fabric));
+      for (std::int64_t i = 0; i < std::ssize(before.trees); ++i) {
+        if (before.trees[i].root == 2) {
+          locked[half].insert(i);
+        }
+      }
+    }
+    const auto made = must(workflow::aroundLocked(fabric, old, locked, {}));
+    QCOMPARE(toFraction(made.schedule.algbw), algbw.toStdString());
+    QCOMPARE(made.schedule.algbw, old.algbw);
+    QCOMPARE(made.optimum, old.algbw);
+    QCOMPARE(made.count.kept, Rational(1, fabric.gpuCount()));
+    QVERIFY(made.count.newTrees > 0);
+  }
+
   /// A locked tree that is bad stays, and costs no more than it must: two copies of its data on g0 -> g1 of the ring.
   void keepsABadTree() {
     const samples::Sample ring = samples::ring();
