@@ -2,6 +2,7 @@
 #include "lp/simplex.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -19,12 +20,40 @@ constexpr double kPrimalTolerance = 1e-9;
 constexpr double kNoiseFactor = 1e-4;
 constexpr double kPivotTolerance = 1e-8;
 constexpr double kDropTolerance = 1e-12;
+constexpr double kUnknown = -1;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Multipliers of a Farkas proof are rounded to multiples of 1 / kMultiplierScale; any multipliers are valid.
 constexpr double kMultiplierScale = 1099511627776.0;
 
 Int128 multiplyWide(Int128 a, Int128 b) {
   return checkedMul<Int128>(a, b);
+}
+
+double sumOf(double a, double b) {
+  const double sum = a + b;
+  return std::abs(sum) < kDropTolerance ? 0.0 : sum;
+}
+
+/// Of two arrays that do not overlap, so that several entries are computed at once.
+void addScaled(double* __restrict to, const double* __restrict from, double factor, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) {
+    to[i] = sumOf(to[i], factor * from[i]);
+  }
+}
+
+/// By four sums, since each addition waits for the one before.
+double sumOfSquares(const std::vector<double>& row) {
+  std::array<double, 4> sums{};
+  std::size_t i = 0;
+  for (; i + sums.size() <= row.size(); i += sums.size()) {
+    for (std::size_t lane = 0; lane < sums.size(); ++lane) {
+      sums[lane] += row[i + lane] * row[i + lane];
+    }
+  }
+  for (; i < row.size(); ++i) {
+    sums[0] += row[i] * row[i];
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 // The common denominator of all fractions, or nullopt past 62 bits.
@@ -136,17 +165,15 @@ void Simplex::appendDictionaryRow(int rowIndex) {
       }
     }
   }
-  double norm = 0;
   for (double& entry : combination) {
     entry = std::abs(entry) < kDropTolerance ? 0.0 : entry;
-    norm += entry * entry;
   }
   const int variable = columnCount() + rowIndex;
   m_value[variable] = sum;
   m_where[variable] = -1 - static_cast<int>(m_basic.size());
   m_basic.push_back(variable);
   m_dictionary.push_back(std::move(combination));
-  m_norm.push_back(norm);
+  m_norm.push_back(kUnknown);
 }
 
 void Simplex::shiftNonbasic(int slot, double newValue) {
@@ -174,7 +201,16 @@ void Simplex::setBounds(int column, std::int64_t lower, std::int64_t upper) {
   }
 }
 
-int Simplex::leavingPosition() const {
+double Simplex::normOf(int position) {
+  double& norm = m_norm[position];
+  if (norm == kUnknown) {
+    const std::vector<double>& row = m_dictionary[position];
+    norm = sumOfSquares(row);
+  }
+  return norm;
+}
+
+int Simplex::leavingPosition() {
   int best = -1;
   double bestScore = 0;
   for (std::size_t position = 0; position < m_basic.size(); ++position) {
@@ -182,7 +218,7 @@ int Simplex::leavingPosition() const {
     const double value = m_value[variable];
     const double excess = std::max(m_bounds[variable].lower - value, value - m_bounds[variable].upper);
     if (excess > kPrimalTolerance * std::max(1.0, kNoiseFactor * std::abs(value))) {
-      const double score = excess * excess / (1.0 + m_norm[position]);
+      const double score = excess * excess / (1.0 + normOf(static_cast<int>(position)));
       if (score > bestScore) {
         bestScore = score;
         best = static_cast<int>(position);
@@ -274,7 +310,6 @@ void Simplex::pivot(int position, int slot) {
   std::vector<double>& pivotRow = m_dictionary[position];
   const double inverse = 1.0 / pivotRow[slot];
   std::vector<int> used;
-  double norm = 0;
   for (std::size_t j = 0; j < pivotRow.size(); ++j) {
     if (static_cast<int>(j) == slot) {
       pivotRow[j] = inverse;
@@ -282,14 +317,18 @@ void Simplex::pivot(int position, int slot) {
       pivotRow[j] *= -inverse;
       used.push_back(static_cast<int>(j));
     }
-    norm += pivotRow[j] * pivotRow[j];
   }
-  m_norm[position] = norm;
+  m_norm[position] = kUnknown;
+  // Zeros add nothing, so that both ways have the same results; a whole row takes several entries at once.
+  const bool isDense = used.size() * 4 > pivotRow.size();
   const auto update = [&](std::vector<double>& values) {
     const double factor = values[slot];
-    for (const int j : used) {
-      const double entry = values[j] + factor * pivotRow[j];
-      values[j] = std::abs(entry) < kDropTolerance ? 0.0 : entry;
+    if (isDense) {
+      addScaled(values.data(), pivotRow.data(), factor, values.size());
+    } else {
+      for (const int j : used) {
+        values[j] = sumOf(values[j], factor * pivotRow[j]);
+      }
     }
     values[slot] = factor * inverse;
   };
@@ -299,7 +338,7 @@ void Simplex::pivot(int position, int slot) {
       continue;
     }
     update(values);
-    m_norm[i] = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+    m_norm[i] = kUnknown;
   }
   update(m_reduced);
   std::swap(m_basic[position], m_nonbasic[slot]);

@@ -106,7 +106,8 @@ private:
   [[nodiscard]] bool refactor(const StopTest& stop);
   [[nodiscard]] double scaleOf(int column) const { return m_columns[column].scale; }
   [[nodiscard]] bool isFixed(int variable) const;
-  [[nodiscard]] int leavingPosition() const;
+  [[nodiscard]] double normOf(int position);
+  [[nodiscard]] int leavingPosition();
   void pivot(int position, int entering);
   void shiftNonbasic(int slot, double newValue);
   void appendDictionaryRow(int rowIndex);
@@ -130,7 +131,7 @@ private:
   std::vector<double> m_reduced;  // slot -> reduced cost
   std::vector<int> m_basic;       // position -> variable
   std::vector<std::vector<double>> m_dictionary;
-  std::vector<double> m_norm;
+  std::vector<double> m_norm;  // by position: sum of squares of its row; found where it is asked for
   int m_blocked = -1;  // position that proved infeasibility
 };
 

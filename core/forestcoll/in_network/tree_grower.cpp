@@ -2,7 +2,6 @@
 #include "forestcoll/in_network/tree_grower.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace coppice::forestcoll {
@@ -33,6 +32,7 @@ void TreeGrower::addLink(int a, int b) {
   m_neighbours[a].push_back({b, m_linkCount});
   m_neighbours[b].push_back({a, m_linkCount});
   ++m_linkCount;
+  m_times.push_back(0);
 }
 
 GrownTree TreeGrower::grow(const LinkWeights& weights, int root, double hop, const std::vector<bool>& mayBranch,
@@ -185,8 +185,8 @@ void TreeGrower::dropBareRelays(GrownTree& tree) const {
   tree.edges = std::move(kept);
 }
 
-void TreeGrower::countUses(GrownTree& tree) const {
-  std::map<int, int> uses;
+void TreeGrower::countUses(GrownTree& tree) {
+  std::fill(m_times.begin(), m_times.end(), 0);
   for (const GrownTree::Edge& edge : tree.edges) {
     for (std::size_t i = 1; i < edge.path.size(); ++i) {
       // From the end with fewer links.
@@ -195,12 +195,16 @@ void TreeGrower::countUses(GrownTree& tree) const {
       if (m_neighbours[other].size() < m_neighbours[at].size()) {
         std::swap(at, other);
       }
-      ++uses[std::find_if(m_neighbours[at].begin(), m_neighbours[at].end(), [&](const Neighbour& neighbour) {
-               return neighbour.node == other;
-             })->link];
+      ++m_times[std::find_if(m_neighbours[at].begin(), m_neighbours[at].end(), [&](const Neighbour& neighbour) {
+                  return neighbour.node == other;
+                })->link];
     }
   }
-  tree.uses.assign(uses.begin(), uses.end());
+  for (int link = 0; link < m_linkCount; ++link) {
+    if (m_times[link] > 0) {
+      tree.uses.emplace_back(link, m_times[link]);
+    }
+  }
 }
 
 }  // namespace coppice::forestcoll

@@ -75,7 +75,7 @@ private:
   std::size_t connect(int node, double hop, const std::vector<bool>& mayBranch, bool spansRelays, GrownTree& tree);
   void relabel(int relay);
   void dropBareRelays(GrownTree& tree) const;
-  void countUses(GrownTree& tree) const;
+  void countUses(GrownTree& tree);
 
   std::vector<bool> m_isGpu;
   std::size_t m_gpuCount = 0;
@@ -83,6 +83,7 @@ private:
   std::vector<std::vector<Neighbour>> m_neighbours;
   std::vector<Label> m_label;
   const LinkWeights* m_weights = nullptr;
+  std::vector<int> m_times;    ///< by link: how often the tree passes it
   std::vector<double> m_next;  ///< by link: what it weighs when the tree passes it once more
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Farther> m_heap;
 };
