@@ -417,7 +417,8 @@ const nccl::Load* RunOnFabric::loadOf(std::string_view algorithm) const {
 
 namespace {
 
-/// What switches that sum and copy let NVLS and CollNet reach. Heads that the fabric does not have are left out.
+/// What switches that sum and copy let NVLS and CollNet reach. Heads that the fabric does not have are left out, and so
+/// is NVLS between boxes where NCCL set up no CollNet, since it then takes NVLSTree.
 void addInNetwork(RunOnFabric& result, nccl::Ways& ways, const nccl::ChannelSet& channels) {
   const auto take = [](std::optional<nccl::Load>& to, Result<nccl::Load> load) {
     if (load) {
@@ -426,14 +427,14 @@ void addInNetwork(RunOnFabric& result, nccl::Ways& ways, const nccl::ChannelSet&
   };
   const bool isAllreduce = result.collective == Collective::allreduce;
   const bool isAlone = boxesWithGpus(ways.fabric()).size() == 1;
-  if (!channels.nvlsHeads.empty()) {
+  if (!channels.nvlsHeads.empty() && (isAlone || !channels.collnetHeads.empty())) {
     take(result.nvls, nccl::nvlsLoad(ways, channels.nvlsHeads, result.collective));
-    if (isAllreduce && !isAlone) {
-      take(result.nvlsTree, nccl::nvlsTreeLoad(ways, channels.nvlsHeads));
-    }
   }
-  if (!channels.collnetHeads.empty() && isAllreduce) {
-    take(result.collnetDirect, nccl::collnetDirectLoad(ways, channels.collnetHeads));
+  if (!channels.nvlsHeads.empty() && isAllreduce && !isAlone) {
+    take(result.nvlsTree, nccl::nvlsTreeLoad(ways, channels.nvlsHeads));
+  }
+  if (!channels.collnetHeads.empty()) {
+    take(result.collnetDirect, nccl::collnetDirectLoad(ways, channels.collnetHeads, result.collective));
   }
   if (!channels.collnetChains.empty() && isAllreduce) {
     take(result.collnetChain, nccl::collnetChainLoad(ways, channels.collnetChains));

@@ -62,10 +62,13 @@ public:
     }
   }
 
-  /// Between GPUs, both ways.
-  void exchange(Rank from, Rank to, const Rational& amount) {
+  void send(Rank from, Rank to, const Rational& amount) {
     alongWay(orThrow(m_ways.nodesOf({from, to, -1, -1})), amount);
-    alongWay(orThrow(m_ways.nodesOf({to, from, -1, -1})), amount);
+  }
+  /// Both ways.
+  void exchange(Rank from, Rank to, const Rational& amount) {
+    send(from, to, amount);
+    send(to, from, amount);
   }
 
   /// Switches sum what the senders have to one receiver; a copy goes back from it to all of them.
@@ -75,29 +78,34 @@ public:
     gather({head}, all, amount, true);
     gather(all, amount, false);
   }
-  /// Of an allgather: the switches copy what a GPU sends.
-  void copy(const std::vector<NodeIndex>& all, NodeIndex sender, const Rational& amount) {
-    gather({sender}, all, amount, true);
-    gather(all, amount, false);
-  }
-  /// Of a reduce-scatter.
-  void sum(const std::vector<NodeIndex>& all, NodeIndex receiver, const Rational& amount) {
-    gather(all, amount, true);
-    gather({receiver}, all, amount, false);
+  /// Of an allgather: the switches copy what one end sends to all ends. Of a reduce-scatter: they sum what all ends
+  /// send to one.
+  void copyOrSum(const std::vector<NodeIndex>& all, NodeIndex one, const Rational& amount, bool isCopy) {
+    gather({one}, all, amount, isCopy);
+    gather(all, amount, !isCopy);
   }
 
   /// The network sums and copies between one GPU of each box, by their nearest NICs.
   void sharp(const std::vector<Rank>& ranks, int turn, const Rational& amount) {
-    std::vector<NodeIndex> nics;
-    for (const Rank rank : ranks) {
-      const NodeIndex gpu = m_fabric.gpus()[rank];
-      const NodeIndex nic = nearestNic(rank, turn);
-      nics.push_back(nic);
-      alongWay(orThrow(m_ways.leg(gpu, nic)), amount);
-      alongWay(orThrow(m_ways.leg(nic, gpu)), amount);
+    const std::vector<NodeIndex> nics = nicsOf(ranks, turn);
+    for (std::size_t box = 0; box < nics.size(); ++box) {
+      leg(ranks[box], nics[box], amount, true);
+      leg(ranks[box], nics[box], amount, false);
     }
     gather(nics, amount, true);
     gather(nics, amount, false);
+  }
+
+  /// Of an allgather: the network copies what each of these GPUs sends to all of them. Of a reduce-scatter: it sums
+  /// what all of them have for each.
+  void sharpShards(const std::vector<Rank>& ranks, int turn, const Rational& shard, bool isCopy) {
+    const std::vector<NodeIndex> nics = nicsOf(ranks, turn);
+    const Rational rail = shard * Rational(static_cast<std::int64_t>(ranks.size()));
+    for (std::size_t box = 0; box < nics.size(); ++box) {
+      leg(ranks[box], nics[box], shard, isCopy);
+      leg(ranks[box], nics[box], rail, !isCopy);
+      copyOrSum(nics, nics[box], shard, isCopy);
+    }
   }
 
   [[nodiscard]] std::vector<NodeIndex> nodesOf(const std::vector<Rank>& ranks) const {
@@ -195,6 +203,19 @@ private:
     }
   }
 
+  [[nodiscard]] std::vector<NodeIndex> nicsOf(const std::vector<Rank>& ranks, int turn) const {
+    std::vector<NodeIndex> nics;
+    for (const Rank rank : ranks) {
+      nics.push_back(nearestNic(rank, turn));
+    }
+    return nics;
+  }
+
+  void leg(Rank rank, NodeIndex nic, const Rational& amount, bool isUp) {
+    const NodeIndex gpu = m_fabric.gpus()[rank];
+    alongWay(orThrow(isUp ? m_ways.leg(gpu, nic) : m_ways.leg(nic, gpu)), amount);
+  }
+
   [[nodiscard]] NodeIndex nearestNic(Rank rank, int turn) const {
     const std::vector<int> hops = hopsFrom(m_fabric.gpus()[rank]);
     std::vector<NodeIndex> nearest;
@@ -246,6 +267,31 @@ std::vector<std::vector<Rank>> headsByBox(const InNetwork& network, const std::v
   return all;
 }
 
+/// Heads of an allgather or reduce-scatter over several boxes have a shard each, so that every GPU must be one.
+/// Returns the share of the data that a GPU has. Throws Failure: badUsage.
+Rational shardOf(const InNetwork& network, const std::vector<std::vector<Rank>>& heads, Collective collective) {
+  if (collective != Collective::allgather && collective != Collective::reduceScatter) {
+    throw Failure{{ErrorCode::badUsage, "NVLS and CollNet do not make this collective",
+                   "ask for allreduce, allgather, or reduce_scatter"}};
+  }
+  std::size_t gpus = 0;
+  for (const std::vector<Rank>& box : network.boxes()) {
+    gpus += box.size();
+    if (network.boxes().size() > 1 && box.size() != heads.size()) {
+      throw Failure{{ErrorCode::badUsage, "between boxes, NVLS and CollNet need every GPU as a head for this collective",
+                     "ask for allreduce"}};
+    }
+  }
+  return Rational(1, static_cast<std::int64_t>(gpus));
+}
+
+/// Each head has the shards of its number of all boxes.
+void addShards(InNetwork& network, const std::vector<std::vector<Rank>>& heads, const Rational& shard, bool isCopy) {
+  for (std::size_t head = 0; head < heads.size() && network.boxes().size() > 1; ++head) {
+    network.sharpShards(heads[head], static_cast<int>(head), shard, isCopy);
+  }
+}
+
 }  // namespace
 
 Result<Load> nvlsLoad(Ways& ways, const std::vector<HeadRanks>& heads, Collective collective) {
@@ -253,25 +299,23 @@ Result<Load> nvlsLoad(Ways& ways, const std::vector<HeadRanks>& heads, Collectiv
     InNetwork network(ways);
     const Rational part = partOf(heads.size());
     const auto all = headsByBox(network, heads);
-    const bool isAlone = network.boxes().size() == 1;
     if (collective == Collective::allreduce) {
       addNvls(network, all, part);
-      for (std::size_t head = 0; head < all.size() && !isAlone; ++head) {
+      for (std::size_t head = 0; head < all.size() && network.boxes().size() > 1; ++head) {
         network.sharp(all[head], static_cast<int>(head), part);
       }
       return network.load();
     }
-    const bool isGather = collective == Collective::allgather;
-    if ((!isGather && collective != Collective::reduceScatter) || !isAlone) {
-      return Error{ErrorCode::badUsage, "NVLS does not make this collective here",
-                   "ask for allreduce, or allgather and reduce_scatter in one box"};
+    const bool isCopy = collective == Collective::allgather;
+    const Rational shard = shardOf(network, all, collective);
+    const Rational rail = shard * Rational(static_cast<std::int64_t>(network.boxes().size()));
+    for (const std::vector<Rank>& box : network.boxes()) {
+      const std::vector<NodeIndex> gpus = network.nodesOf(box);
+      for (const NodeIndex gpu : gpus) {
+        network.copyOrSum(gpus, gpu, rail, isCopy);
+      }
     }
-    const std::vector<Rank>& box = network.boxes().front();
-    const Rational shard(1, static_cast<std::int64_t>(box.size()));
-    const std::vector<NodeIndex> gpus = network.nodesOf(box);
-    for (const NodeIndex gpu : gpus) {
-      isGather ? network.copy(gpus, gpu, shard) : network.sum(gpus, gpu, shard);
-    }
+    addShards(network, all, shard, isCopy);
     return network.load();
   });
 }
@@ -296,21 +340,33 @@ Result<Load> nvlsTreeLoad(Ways& ways, const std::vector<HeadRanks>& heads) {
   });
 }
 
-Result<Load> collnetDirectLoad(Ways& ways, const std::vector<HeadRanks>& heads) {
+Result<Load> collnetDirectLoad(Ways& ways, const std::vector<HeadRanks>& heads, Collective collective) {
   return guarded([&]() -> Result<Load> {
     InNetwork network(ways);
     const Rational part = partOf(heads.size());
     const auto all = headsByBox(network, heads);
+    const bool isAllreduce = collective == Collective::allreduce;
+    const bool isCopy = collective == Collective::allgather;
+    const Rational shard = isAllreduce ? Rational(0) : shardOf(network, all, collective);
     for (std::size_t head = 0; head < all.size(); ++head) {
       for (std::size_t box = 0; box < network.boxes().size(); ++box) {
+        const Rank at = all[head][box];
         for (const Rank rank : network.boxes()[box]) {
-          if (rank != all[head][box]) {
-            network.exchange(rank, all[head][box], part);
+          if (rank == at) {
+            continue;
+          }
+          if (isAllreduce) {
+            network.exchange(rank, at, part);
+          } else {
+            network.send(isCopy ? at : rank, isCopy ? rank : at, part);
           }
         }
       }
-      network.sharp(all[head], static_cast<int>(head), part);
+      if (isAllreduce) {
+        network.sharp(all[head], static_cast<int>(head), part);
+      }
     }
+    addShards(network, all, shard, isCopy);
     return network.load();
   });
 }

@@ -460,6 +460,10 @@ void TestNcclRuns::nvls() {
   Ways all(four);
   QCOMPARE(must(nvlsTreeLoad(all, headsOf(8, 4))).algbw, Bandwidth(Rational(200)));
   QVERIFY(!nvlsTreeLoad(all, headsOf(8, 2)));
+  // Four boxes: a GPU sends 1/32 of the data over its NIC and gets an eighth, so 50 GB/s give 400.
+  QCOMPARE(must(nvlsLoad(all, headsOf(8, 4), Collective::allgather)).algbw, Bandwidth(Rational(400)));
+  QCOMPARE(must(nvlsLoad(all, headsOf(8, 4), Collective::reduceScatter)).algbw, Bandwidth(Rational(400)));
+  QVERIFY(!nvlsLoad(all, headsOf(4, 4), Collective::allgather));
 }
 
 /// One switch, GPUs with links of any bandwidth, any heads: the sums of the definition, added up apart.
@@ -500,7 +504,14 @@ void TestNcclRuns::nvlsOnStars() {
 void TestNcclRuns::collnet() {
   const auto two = presetOf("dgx-h100", {{"boxes", "2"}, {"network", "rails"}});
   Ways ways(two);
-  QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2))).algbw, Bandwidth(Rational(1800, 7)));
+  QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2), Collective::allreduce)).algbw,
+           Bandwidth(Rational(1800, 7)));
+  // Allgather: an eighth over each NIC, an eighth to each of seven GPUs.
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
+    QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2), collective)).algbw, Bandwidth(Rational(400)));
+    QVERIFY(!collnetDirectLoad(ways, headsOf(4, 2), collective));
+  }
+  QVERIFY(!collnetDirectLoad(ways, headsOf(8, 2), Collective::broadcast));
   // A chain through each box, all of it over one NIC of each.
   Tree chain;
   for (int rank = 0; rank < 16; ++rank) {
