@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "cuda/device_buffers.hpp"
+#include "cuda/opened_backend.hpp"
 #include "cuda/plan_wiring.hpp"
 #include "engine/buffers.hpp"
 #include "mscclpp/plan_shell.hpp"
@@ -255,13 +256,7 @@ Outcome GpuPlanBackend::prepare(const Plan& plan, const Geometry& geometry) {
   if (m_loop.isLost()) {
     return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
   }
-  try {
-    return tryPrepare(plan, geometry);
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  } catch (const OverflowError&) {
-    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-  }
+  return withinMemory([&] { return tryPrepare(plan, geometry); });
 }
 
 Outcome GpuPlanBackend::tryPrepare(const Plan& shell, const Geometry& geometry) {
@@ -449,15 +444,8 @@ program::StuckRecord GpuPlanBackend::explain(bool isDeadlock) const {
 Result<std::unique_ptr<Backend>> makeGpuPlanBackend(std::unique_ptr<Gpus> gpus,
                                                     std::shared_ptr<const mscclpp::ExecutionPlan> plan,
                                                     const Tuning& tuning) {
-  try {
-    auto backend = std::make_unique<GpuPlanBackend>(std::move(gpus), std::move(plan), tuning);
-    if (const Outcome opened = backend->open(); !opened) {
-      return opened.error();
-    }
-    return std::unique_ptr<Backend>(std::move(backend));
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
-  }
+  return openedBackend<GpuPlanBackend>([](GpuPlanBackend& made) { return made.open(); }, std::move(gpus),
+                                       std::move(plan), tuning);
 }
 
 }  // namespace coppice::executor::cuda

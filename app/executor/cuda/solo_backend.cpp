@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "cuda/launch_loop.hpp"
+#include "cuda/opened_backend.hpp"
 #include "cuda/station.hpp"
 
 namespace coppice::executor::cuda {
@@ -127,17 +128,11 @@ Outcome SoloBackend::prepare(const Plan& plan, const Geometry& geometry) {
   if (m_loop.isLost()) {
     return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
   }
-  try {
-    Outcome prepared = tryPrepare(plan, geometry);
-    if (!prepared) {
-      m_station.drop();
-    }
-    return prepared;
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  } catch (const OverflowError&) {
-    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
+  Outcome prepared = withinMemory([&] { return tryPrepare(plan, geometry); });
+  if (!prepared) {
+    m_station.drop();
   }
+  return prepared;
 }
 
 Outcome SoloBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
@@ -197,15 +192,7 @@ double SoloBackend::measureMemory(std::stop_token stop) {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> makeSoloBackend(std::unique_ptr<Gpus> gpus, int ranks, const Tuning& tuning) {
-  try {
-    auto backend = std::make_unique<SoloBackend>(std::move(gpus), ranks, tuning);
-    if (const Outcome opened = backend->open(); !opened) {
-      return opened.error();
-    }
-    return std::unique_ptr<Backend>(std::move(backend));
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
-  }
+  return openedBackend<SoloBackend>([](SoloBackend& made) { return made.open(); }, std::move(gpus), ranks, tuning);
 }
 
 }  // namespace coppice::executor::cuda

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plug-in for the GPUs of one process.
 #include <algorithm>
-#include <new>
 #include <numeric>
 
 #include "cuda/cuda_gpus.hpp"
 #include "cuda/gpu_plan_backend.hpp"
 #include "cuda/solo_backend.hpp"
+#include "engine/within_memory.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
@@ -49,18 +49,18 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
                             (first > 0 ? " from number " + std::to_string(first) + " on" : ""),
                  .fix = "--virtual lets ranks share GPUs: a rehearsal, which shows correctness, not bandwidth"};
   }
-  try {
-    std::vector<int> used(static_cast<std::size_t>(std::min(here, std::max(1, options.ranks))));
-    std::iota(used.begin(), used.end(), first);
-    auto gpus = openGpus(used);
-    if (!gpus) {
-      return gpus.error();
-    }
-    return options.executionPlan ? makeGpuPlanBackend(*std::move(gpus), options.executionPlan)
-                                 : makeSoloBackend(*std::move(gpus), options.ranks);
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
-  }
+  return withinMemory(
+      [&]() -> Result<std::unique_ptr<Backend>> {
+        std::vector<int> used(static_cast<std::size_t>(std::min(here, std::max(1, options.ranks))));
+        std::iota(used.begin(), used.end(), first);
+        auto gpus = openGpus(used);
+        if (!gpus) {
+          return gpus.error();
+        }
+        return options.executionPlan ? makeGpuPlanBackend(*std::move(gpus), options.executionPlan)
+                                     : makeSoloBackend(*std::move(gpus), options.ranks);
+      },
+      "for the GPU backend");
 }
 
 }  // namespace

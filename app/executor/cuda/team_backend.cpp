@@ -8,15 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <new>
 #include <set>
 #include <string_view>
 
 #include "base/checked.hpp"
+#include "cuda/opened_backend.hpp"
 #include "cuda/pause.hpp"
 #include "cuda/seats.hpp"
 #include "cuda/stamp_ends.hpp"
 #include "cuda/station.hpp"
+#include "mpi/record.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
@@ -41,34 +42,6 @@ double seconds(Clock::duration time) {
 bool isSet(const char* variable) {
   const char* const text = std::getenv(variable);
   return text != nullptr && std::atoi(text) != 0;
-}
-
-template <typename Item>
-void put(std::string& text, const Item& item) {
-  text.append(reinterpret_cast<const char*>(&item), sizeof(item));
-}
-/// Takes an item off the front. @return false where there is none
-template <typename Item>
-bool take(std::string_view& text, Item& item) {
-  if (text.size() < sizeof(item)) {
-    return false;
-  }
-  std::memcpy(&item, text.data(), sizeof(item));
-  text.remove_prefix(sizeof(item));
-  return true;
-}
-void putText(std::string& text, const std::string& item) {
-  put(text, static_cast<std::uint64_t>(item.size()));
-  text += item;
-}
-bool takeText(std::string_view& text, std::string& item) {
-  std::uint64_t size = 0;
-  if (!take(text, size) || size > text.size()) {
-    return false;
-  }
-  item = text.substr(0, size);
-  text.remove_prefix(size);
-  return true;
 }
 
 /// "rank 3", "ranks 4 to 7".
@@ -116,8 +89,6 @@ public:
 
 private:
   // ---- opening
-  /// All fail if one does. @return its error, the same everywhere
-  Outcome agree(const Outcome& own);
   Outcome takeSeats(Result<GpuChoice> choice, bool sharesGpus);
   Outcome exchangeDeviceMemory();
   /// Which devices of other processes can be mapped, tried out. @return the first reason why one cannot
@@ -216,34 +187,6 @@ TeamBackend::~TeamBackend() {
 
 // ---- opening
 
-Outcome TeamBackend::agree(const Outcome& own) {
-  std::string text;
-  if (!own) {
-    put(text, static_cast<std::int32_t>(own.error().code));
-    putText(text, own.error().message);
-    putText(text, own.error().fix);
-  }
-  const auto all = m_world->gatherAll(text);
-  if (!all) {
-    return all.error();
-  }
-  for (std::size_t process = 0; process < all->size(); ++process) {
-    std::string_view rest = (*all)[process];
-    std::int32_t code = 0;
-    Error error;
-    if (!take(rest, code) || !takeText(rest, error.message) || !takeText(rest, error.fix)) {
-      continue;
-    }
-    if (static_cast<int>(process) == m_world->process()) {
-      return own;
-    }
-    error.code = static_cast<ErrorCode>(code);
-    error.message += " (in process " + std::to_string(process) + ")";
-    return error;
-  }
-  return Done{};
-}
-
 Outcome TeamBackend::open(Result<GpuChoice> choice, bool sharesGpus) {
   if (Outcome seated = takeSeats(std::move(choice), sharesGpus); !seated) {
     return seated;
@@ -251,7 +194,7 @@ Outcome TeamBackend::open(Result<GpuChoice> choice, bool sharesGpus) {
   Outcome ready = m_station->openAbort();
   // For the choice of pieces; prepare asks again for the actual type.
   ready = ready ? m_station->load(DataType::float32) : ready;
-  if (Outcome agreed = agree(ready); !agreed) {
+  if (Outcome agreed = m_world->agree(ready); !agreed) {
     return agreed;
   }
   if (Outcome told = exchangeDeviceMemory(); !told) {
@@ -277,7 +220,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
     }
   }
   const int ownRanks = static_cast<int>(std::count(processOfRank.begin(), processOfRank.end(), m_world->process()));
-  if (Outcome agreed = agree(choice || ownRanks == 0 ? Outcome(Done{}) : Outcome(choice.error())); !agreed) {
+  if (Outcome agreed = m_world->agree(choice || ownRanks == 0 ? Outcome(Done{}) : Outcome(choice.error())); !agreed) {
     return agreed;
   }
   const auto all = m_world->gatherAll(own);
@@ -329,7 +272,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
   } else {
     opened = choice.error();
   }
-  return agree(opened);
+  return m_world->agree(opened);
 }
 
 Outcome TeamBackend::exchangeDeviceMemory() {
@@ -437,7 +380,7 @@ Result<std::string> TeamBackend::tryNeighbours() {
   std::string offers;
   std::string why = *forbidden > 0 ? "COPPICE_EXEC_NO_PEER is set" : "";
   const Outcome offered = *forbidden > 0 ? Outcome(Done{}) : offerTokens(offers, why);
-  if (const Outcome agreed = agree(offered); !agreed) {
+  if (const Outcome agreed = m_world->agree(offered); !agreed) {
     return agreed.error();
   }
   const auto all = m_world->gatherAll(offers);
@@ -608,24 +551,20 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
     if (m_isLost) {
       return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
     }
-    try {
+    return withinMemory([&]() -> Outcome {
       auto made = how();
       if (!made) {
         return made.error();
       }
       layout = *std::move(made);
       return Done{};
-    } catch (const std::bad_alloc&) {
-      return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-    } catch (const OverflowError&) {
-      return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-    }
+    });
   };
   const Outcome loaded = m_station->load(geometry.type);
   const Outcome fits =
       loaded ? layOut([&] { return m_station->layOutWithin(plan, geometry, maxStrandsFor(plan, m_station->crew())); })
              : loaded;
-  if (Outcome agreed = agree(fits); !agreed) {
+  if (Outcome agreed = m_world->agree(fits); !agreed) {
     return agreed;
   }
   // A strand is one everywhere or nowhere.
@@ -634,7 +573,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
     return fewest.error();
   }
   const auto strands = static_cast<std::int64_t>(-*fewest);
-  if (Outcome agreed = agree(layOut([&] { return m_station->layOut(plan, geometry, strands); })); !agreed) {
+  if (Outcome agreed = m_world->agree(layOut([&] { return m_station->layOut(plan, geometry, strands); })); !agreed) {
     return agreed;
   }
   if (Outcome ready = regrow(*layout); !ready) {
@@ -643,13 +582,9 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
   if (layout->sizes.usesShared && m_world->seat() == 0) {
     std::memset(m_shared.data(), 0, static_cast<std::size_t>(layout->sizes.control));
   }
-  Outcome settled = Done{};
-  try {
-    settled = m_station->settle(plan, geometry, *std::move(layout), m_neighbours);
-  } catch (const std::bad_alloc&) {
-    settled = Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  }
-  if (Outcome agreed = agree(settled); !agreed) {
+  const Outcome settled =
+      withinMemory([&] { return m_station->settle(plan, geometry, *std::move(layout), m_neighbours); });
+  if (Outcome agreed = m_world->agree(settled); !agreed) {
     m_station->drop();
     return agreed;
   }
@@ -669,7 +604,7 @@ Outcome TeamBackend::regrow(const Station::Layout& layout) {
       return unmapped;
     }
   }
-  if (Outcome agreed = agree(m_station->reserve(layout)); !agreed) {
+  if (Outcome agreed = m_world->agree(m_station->reserve(layout)); !agreed) {
     return agreed;
   }
   if (*lacking == 0) {
@@ -720,7 +655,7 @@ Outcome TeamBackend::exchange() {
       put(own, offer);
     }
   }
-  if (Outcome agreed = agree(offered); !agreed) {
+  if (Outcome agreed = m_world->agree(offered); !agreed) {
     return agreed;
   }
   const auto all = m_world->gatherAll(own);
@@ -750,7 +685,7 @@ Outcome TeamBackend::exchange() {
       }
     }
   }
-  return agree(taken);
+  return m_world->agree(taken);
 }
 
 Outcome TeamBackend::shareHostMemory(const Station::Layout& layout) {
@@ -773,7 +708,7 @@ Outcome TeamBackend::shareHostMemory(const Station::Layout& layout) {
     m_shared = std::move(*segment);
     m_neighbours.shared = reinterpret_cast<unsigned char*>(m_shared.data());
   }
-  return agree(pinned);
+  return m_world->agree(pinned);
 }
 
 void TeamBackend::closeProxy() {
@@ -1020,7 +955,7 @@ RunResult TeamBackend::finish(RunTimes times) {
     return explainEnd(agreed);
   }
   // What went wrong in one process counts for all.
-  const Outcome fine = agree(m_fault ? Outcome(*m_fault) : Outcome(Done{}));
+  const Outcome fine = m_world->agree(m_fault ? Outcome(*m_fault) : Outcome(Done{}));
   if (!fine) {
     m_station->drop();
     return RunFailure{
@@ -1091,15 +1026,9 @@ double TeamBackend::measureMemory(std::stop_token /*stop*/) {
 
 Result<std::unique_ptr<Backend>> makeTeamBackend(std::unique_ptr<MpiWorld> world, Result<GpuChoice> choice,
                                                  const BackendOptions& options, const Tuning& tuning) {
-  try {
-    auto backend = std::make_unique<TeamBackend>(std::move(world), options, tuning);
-    if (const Outcome opened = backend->open(std::move(choice), options.virtualRanks); !opened) {
-      return opened.error();
-    }
-    return std::unique_ptr<Backend>(std::move(backend));
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
-  }
+  return openedBackend<TeamBackend>(
+      [&](TeamBackend& made) { return made.open(std::move(choice), options.virtualRanks); }, std::move(world), options,
+      tuning);
 }
 
 }  // namespace coppice::executor::cuda

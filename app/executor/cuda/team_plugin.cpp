@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plug-in for the GPUs of several processes.
 #include <algorithm>
-#include <new>
 #include <numeric>
 
 #include "cuda/cuda_gpus.hpp"
 #include "cuda/team_backend.hpp"
+#include "engine/within_memory.hpp"
 #include "mpi/job_environment.hpp"
 
 namespace coppice::executor::cuda {
@@ -71,11 +71,9 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   if (!world) {
     return world.error();
   }
-  try {
-    return makeTeamBackend(*std::move(world), choose(std::max(0, options.device)), options);
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
-  }
+  return withinMemory(
+      [&] { return makeTeamBackend(*std::move(world), choose(std::max(0, options.device)), options); },
+      "for the GPU backend");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "engine/backend.hpp"
 #include "engine/buffers.hpp"
+#include "engine/within_memory.hpp"
 #include "mpi/job_environment.hpp"
 #include "mpi/mpi_plan_backend.hpp"
 #include "mpi/mpi_runner.hpp"
@@ -242,44 +243,34 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
   }
   drop();
   m_rank = m_world->process() < plan.rankCount() ? m_world->process() : -1;
-  Error error;
-  try {
+  const Outcome laidOut = withinMemory([&]() -> Outcome {
     m_layout = layOut(plan, geometry, *m_world);
     if (geometry.slotBytes > INT_MAX) {
-      error = {.code = ErrorCode::limit,
-               .message = "pieces of more than 2 GiB cannot be sent through MPI",
-               .fix = "use --piece"};
+      return Error{.code = ErrorCode::limit,
+                   .message = "pieces of more than 2 GiB cannot be sent through MPI",
+                   .fix = "use --piece"};
     }
-  } catch (const OverflowError&) {
-    error = {.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-  } catch (const std::bad_alloc&) {
-    error = {.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  }
-  auto failures = m_world->sum(error.message.empty() ? 0 : 1);
-  if (!failures || *failures > 0) {
-    return !failures ? failures.error() : error;
+    return Done{};
+  });
+  if (Outcome agreed = m_world->agree(laidOut); !agreed) {
+    return agreed;
   }
   if (const Outcome outcome = makeSegment(); !outcome) {
     return outcome;
   }
-  std::optional<RankSetup> setup;
-  try {
+  RankSetup setup;
+  const Outcome made = withinMemory([&]() -> Outcome {
     setup = makeSetup(plan, geometry);
     if (m_rank >= 0) {
       const auto rank = static_cast<std::size_t>(m_rank);
       writeGuards(m_segment.data() + m_layout.ranks[rank], m_layout.buffers[rank]);
     }
-  } catch (const std::bad_alloc&) {
-    error = {.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
+    return Done{};
+  });
+  if (Outcome agreed = m_world->agree(made); !agreed) {
+    return agreed;
   }
-  failures = m_world->sum(setup ? 0 : 1);
-  if (!failures || *failures > 0) {
-    return !failures ? failures.error()
-           : setup
-               ? Error{.code = ErrorCode::limit, .message = "another process does not have enough memory for the run"}
-               : error;
-  }
-  m_runner = std::make_unique<MpiRunner>(*m_world, *std::move(setup), m_workers);
+  m_runner = std::make_unique<MpiRunner>(*m_world, std::move(setup), m_workers);
   return m_world->gate();
 }
 

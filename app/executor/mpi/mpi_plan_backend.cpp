@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "engine/buffers.hpp"
+#include "engine/within_memory.hpp"
 #include "mpi/plan_traffic.hpp"
 #include "mpi/world_backend.hpp"
 #include "mscclpp/plan_machine.hpp"
@@ -163,17 +163,12 @@ void MpiPlanBackend::drop() {
 }
 
 Outcome MpiPlanBackend::share(const Plan& plan, const Geometry& geometry) {
-  Error error;
-  try {
+  const Outcome laidOut = withinMemory([&]() -> Outcome {
     m_layout = layOut(*m_plan, plan, geometry, *m_world);
-  } catch (const OverflowError&) {
-    error = {.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-  } catch (const std::bad_alloc&) {
-    error = {.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  }
-  const auto failures = m_world->sum(error.message.empty() ? 0 : 1);
-  if (!failures || *failures > 0) {
-    return !failures ? failures.error() : error;
+    return Done{};
+  });
+  if (Outcome agreed = m_world->agree(laidOut); !agreed) {
+    return agreed;
   }
   const auto isNew = m_world->grow(m_segment, m_layout.bytes);
   if (!isNew) {
@@ -223,19 +218,13 @@ Outcome MpiPlanBackend::prepare(const Plan& plan, const Geometry& geometry) {
     std::memset(block, 0, static_cast<std::size_t>(m_layout.ends[m_rank] - m_layout.ranks[m_rank]));
     writeGuards(block, m_layout.buffers[m_rank]);
   }
-  bool isMade = true;
-  try {
+  const Outcome made = withinMemory([&]() -> Outcome {
     makeMachine(geometry);
-  } catch (const std::bad_alloc&) {
-    isMade = false;
-  }
-  const auto failures = m_world->sum(isMade ? 0 : 1);
-  if (!failures) {
-    return failures.error();
-  }
-  if (*failures > 0) {
+    return Done{};
+  });
+  if (Outcome agreed = m_world->agree(made); !agreed) {
     drop();
-    return Error{.code = ErrorCode::limit, .message = "a process does not have enough memory to prepare the run"};
+    return agreed;
   }
   return m_world->gate();
 }

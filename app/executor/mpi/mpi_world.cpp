@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "mpi/last_words.hpp"
+#include "mpi/record.hpp"
 #include "threads/cores.hpp"
 
 namespace coppice::executor {
@@ -401,6 +402,33 @@ Result<std::vector<std::string>> MpiWorld::gather(const std::string& lines) {
     all->clear();
   }
   return all;
+}
+
+Outcome MpiWorld::agree(const Outcome& own) {
+  std::string record;
+  if (!own) {
+    put(record, static_cast<std::int32_t>(own.error().code));
+    putText(record, own.error().message);
+    putText(record, own.error().fix);
+  }
+  const auto all = gatherAll(record);
+  if (!all) {
+    return all.error();
+  }
+  for (std::size_t process = 0; process < all->size(); ++process) {
+    std::string_view rest = (*all)[process];
+    std::int32_t code = 0;
+    Error error;
+    if (take(rest, code) && takeText(rest, error.message) && takeText(rest, error.fix)) {
+      if (static_cast<int>(process) == m_process) {
+        return own;
+      }
+      error.code = static_cast<ErrorCode>(code);
+      error.message += " (in process " + std::to_string(process) + ")";
+      return error;
+    }
+  }
+  return Done{};
 }
 
 /// A barrier in which process 0 knows who is missing.

@@ -55,6 +55,8 @@ public:
   Result<std::vector<std::string>> gather(const std::string& lines);
   /// Everybody's bytes, each of its own length, to everybody.
   Result<std::vector<std::string>> gatherAll(const std::string& bytes);
+  /// All fail if one does, with the error of the first one.
+  Outcome agree(const Outcome& own);
   /// All processes wait for each other.
   /// @param looks how often to look again, giving way to others, before this process sleeps; within one host
   Outcome gate(int looks = 0);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "base/checked.hpp"
 #include "engine/buffers.hpp"
 #include "engine/kernels.hpp"
+#include "engine/within_memory.hpp"
 #include "mscclpp/plan_machine.hpp"
 #include "mscclpp/plan_shell.hpp"
 #include "threads/cores.hpp"
@@ -46,13 +46,7 @@ public:
     return std::max<std::int64_t>(bytes, 1);  // chunks move whole
   }
   Outcome prepare(const Plan& plan, const Geometry& geometry) override {
-    try {
-      return tryPrepare(plan, geometry);
-    } catch (const std::bad_alloc&) {
-      return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-    } catch (const OverflowError&) {
-      return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-    }
+    return withinMemory([&] { return tryPrepare(plan, geometry); });
   }
   std::vector<int> localRanks() const override {
     std::vector<int> ranks(m_plan->gpus.size());

@@ -12,6 +12,7 @@
 #include "base/memory.hpp"
 #include "engine/buffers.hpp"
 #include "engine/script.hpp"
+#include "engine/within_memory.hpp"
 #include "mscclpp/plan_backend.hpp"
 #include "threads/cores.hpp"
 #include "threads/scheduler.hpp"
@@ -100,13 +101,7 @@ std::int64_t ThreadsBackend::pieceBytes(const Plan& /*plan*/, DataType /*type*/,
 }
 
 Outcome ThreadsBackend::prepare(const Plan& plan, const Geometry& geometry) {
-  try {
-    return tryPrepare(plan, geometry);
-  } catch (const std::bad_alloc&) {
-    return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
-  } catch (const OverflowError&) {
-    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
-  }
+  return withinMemory([&] { return tryPrepare(plan, geometry); });
 }
 
 Outcome ThreadsBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
