@@ -278,7 +278,8 @@ Rational shardOf(const InNetwork& network, const std::vector<std::vector<Rank>>&
   for (const std::vector<Rank>& box : network.boxes()) {
     gpus += box.size();
     if (network.boxes().size() > 1 && box.size() != heads.size()) {
-      throw Failure{{ErrorCode::badUsage, "between boxes, NVLS and CollNet need every GPU as a head for this collective",
+      throw Failure{{ErrorCode::badUsage,
+                     "between boxes, NVLS and CollNet need every GPU as a head for this collective",
                      "ask for allreduce"}};
     }
   }

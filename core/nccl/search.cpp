@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/failure.hpp"
+#include "nccl/path_kinds.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -402,14 +403,35 @@ std::string speedText(const Rational& speed) {
   return toDecimal(speed, 6);
 }
 
-GraphSet graphsFrom(const std::vector<Channel>& channels, const Rational& speed, bool isAlone) {
+/// The worst kinds of paths of the channels: between GPUs, and to NICs.
+std::pair<PathKind, PathKind> kindsOf(const PathKinds& kinds, const BoxModel& box, const std::vector<Channel>& channels,
+                                      bool isAlone) {
+  std::pair<PathKind, PathKind> worst{PathKind::nvl, PathKind::pix};
+  for (const Channel& channel : channels) {
+    const std::vector<int>& gpus = channel.gpus;
+    for (std::size_t i = isAlone ? 0 : 1; i < gpus.size(); ++i) {
+      const int before = i == 0 ? gpus.back() : gpus[i - 1];
+      if (before != gpus[i]) {
+        worst.first = std::max(worst.first, kinds.kindOf(box.way[before][gpus[i]]));
+      }
+    }
+    if (channel.nic >= 0) {
+      worst.second = std::max({worst.second, kinds.kindOf(box.fromNic[channel.nic][gpus.front()]),
+                               kinds.kindOf(box.toNic[gpus.back()][channel.nic])});
+    }
+  }
+  return worst;
+}
+
+GraphSet graphsFrom(const std::vector<Channel>& channels, const Rational& speed, bool isAlone,
+                    const std::pair<PathKind, PathKind>& kinds) {
   GraphSet set;
   for (const int id : {kRingGraph, kTreeGraph}) {
     Graph graph{.id = id, .pattern = id == kRingGraph ? kRing : kBalancedTree};
     graph.speedIntra = graph.speedInter = speedText(speed);
     graph.latencyInter = "0";
-    graph.typeIntra = "NVL";
-    graph.typeInter = "PIX";
+    graph.typeIntra = toString(kinds.first);
+    graph.typeInter = toString(kinds.second);
     const bool isSame = std::all_of(channels.begin(), channels.end(),
                                     [&](const Channel& channel) { return channel.gpus == channels.front().gpus; });
     graph.sameChannels = isSame ? 1 : 0;
@@ -452,8 +474,11 @@ struct Kinds {
 FoundGraphs foundOf(Ways& ways, const Kinds& kinds, const std::vector<Rings>& rings, const SearchOptions& options) {
   FoundGraphs found;
   std::vector<GraphSet> graphs;
-  for (const Rings& each : rings) {
-    graphs.push_back(graphsFrom(each.channels, each.speed, kinds.isAlone()));
+  const PathKinds paths(ways.fabric());
+  for (std::size_t kind = 0; kind < rings.size(); ++kind) {
+    const std::vector<Channel>& channels = rings[kind].channels;
+    graphs.push_back(graphsFrom(channels, rings[kind].speed, kinds.isAlone(),
+                                kindsOf(paths, *kinds.models[kind], channels, kinds.isAlone())));
   }
   found.channels =
       orThrow(joinedOn(kinds.boxes, graphs, kinds.kindOf, {.computeCapability = options.computeCapability}));
@@ -714,10 +739,12 @@ Result<FoundGraphs> searchBest(Ways& ways, const FoundGraphs& least, const Searc
 }
 
 std::vector<std::string> uncertainties() {
-  return {"kinds of paths (NVL, PIX, PHB, SYS) are told by their number of links",
-          "bandwidths are those of the fabric; NCCL uses its own, which import takes with its default rates",
-          "every channel comes back to the NIC that it came from (NCCL_CROSS_NIC=0), and trees are the chains of rings",
-          "the log of a run says what NCCL really chose: import-run"};
+  return {
+      "the search tells kinds of paths (NVL, PIX, PHB, SYS) by their number of links, the file by the shape of the "
+      "box: compare typeintra and typeinter with nvidia-smi topo -m, since NVL and PIX allow LL128",
+      "bandwidths are those of the fabric; NCCL uses its own, which import takes with its default rates",
+      "every channel comes back to the NIC that it came from (NCCL_CROSS_NIC=0), and trees are the chains of rings",
+      "the log of a run says what NCCL really chose: import-run"};
 }
 
 }  // namespace coppice::nccl

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -162,8 +163,8 @@ fabric::NodeDescription nodeOf(const std::string& id, fabric::NodeKind kind) {
   return node;
 }
 
-/// Eight GPUs on the root ports of two sockets, as PCI numbers them: two here, two there.
-fabric::Fabric pcieBox() {
+/// Eight GPUs on the root ports of two sockets, as PCI numbers them: so many here, so many there, and again.
+fabric::Fabric pcieBox(int together = 2, int between = 16) {
   fabric::Description box;
   box.name = "PCIe box";
   const auto add = [&](const std::string& id, fabric::NodeKind kind) { box.nodes.push_back(nodeOf(id, kind)); };
@@ -172,10 +173,10 @@ fabric::Fabric pcieBox() {
   };
   add("cpu0", fabric::NodeKind::switchNode);
   add("cpu1", fabric::NodeKind::switchNode);
-  link("cpu0", "cpu1", 16);
+  link("cpu0", "cpu1", between);
   for (int gpu = 0; gpu < 8; ++gpu) {
     add("gpu" + number(gpu), fabric::NodeKind::gpu);
-    link("gpu" + number(gpu), gpu / 2 % 2 == 0 ? "cpu0" : "cpu1", 48);
+    link("gpu" + number(gpu), gpu / together % 2 == 0 ? "cpu0" : "cpu1", 48);
   }
   return must(fabric::Fabric::build(box));
 }
@@ -214,6 +215,9 @@ private slots:
   void nvlsOnStars();
   void collnet();
   void pcie();
+  void turin();
+  void pathKinds_data();
+  void pathKinds();
   void rasText();
   void rasJson();
   void lateRanks();
@@ -504,8 +508,7 @@ void TestNcclRuns::nvlsOnStars() {
 void TestNcclRuns::collnet() {
   const auto two = presetOf("dgx-h100", {{"boxes", "2"}, {"network", "rails"}});
   Ways ways(two);
-  QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2), Collective::allreduce)).algbw,
-           Bandwidth(Rational(1800, 7)));
+  QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2), Collective::allreduce)).algbw, Bandwidth(Rational(1800, 7)));
   // Allgather: an eighth over each NIC, an eighth to each of seven GPUs.
   for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
     QCOMPARE(must(collnetDirectLoad(ways, headsOf(8, 2), collective)).algbw, Bandwidth(Rational(400)));
@@ -535,6 +538,92 @@ void TestNcclRuns::pcie() {
       QCOMPARE(stock.channels.rings.front().ranks(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
     }
   }
+}
+
+/// NVIDIA/nccl #2127: eight RTX PRO 6000 on two sockets of AMD Turin, four on each, which that NCCL joins by 32 GB/s.
+/// Its log has "Pattern 4 ... bw 15/15, type SYS/PIX" and 2 channels.
+void TestNcclRuns::turin() {
+  const fabric::Fabric box = pcieBox(4, 32);
+  Ways ways(box);
+  const FoundGraphs stock = must(searchAsNccl(ways, {.computeCapability = 120}));
+  const Graph* const rings = stock.graphs.find(kRingGraph);
+  QCOMPARE(rings->channelCount, 2);
+  QCOMPARE(QString::fromStdString(rings->speedIntra), QString("15"));
+  QCOMPARE(QString::fromStdString(rings->typeIntra), QString("SYS"));
+  QCOMPARE(QString::fromStdString(rings->typeInter), QString("PIX"));
+  // By hand: 7/4 of the data between the sockets, which no ring can do with less; PCIe at 48 would carry 192/7.
+  QCOMPARE(stock.allreduce.algbw, Bandwidth(Rational(128, 7)));
+  QVERIFY(!(must(searchBest(ways, stock, {.computeCapability = 120})).allreduce.algbw < stock.allreduce.algbw));
+}
+
+void TestNcclRuns::pathKinds_data() {
+  QTest::addColumn<QStringList>("links");
+  QTest::addColumn<QString>("intra");
+  QTest::addColumn<QString>("inter");
+  const QStringList outside{"n0 ib 25", "n1 ib 25", "m0 ib 25", "m1 ib 25"};
+  const QStringList nvlink{"g0 nvs 300", "g1 nvs 300", "h0 nvt 300", "h1 nvt 300"};
+  QTest::newRow("NVSwitch, NICs at GPUs")
+      << nvlink + outside + QStringList{"g0 n0 25", "g1 n1 25", "h0 m0 25", "h1 m1 25"} << "NVL"
+      << "PIX";
+  QTest::newRow("slow NVSwitch") << QStringList{"g0 nvs 20", "g1 nvs 20", "h0 nvt 20", "h1 nvt 20"} + outside +
+                                        QStringList{"g0 n0 25", "g1 n1 25", "h0 m0 25", "h1 m1 25"}
+                                 << "NVL"
+                                 << "PIX";
+  QTest::newRow("NVSwitch, NICs behind PCIe switches")
+      << nvlink + outside + QStringList{"g0 pcie0 50", "g1 pcie0 50", "pcie0 n0 50", "pcie0 n1 50",
+                                        "h0 pcie1 50", "h1 pcie1 50", "pcie1 m0 50", "pcie1 m1 50"}
+      << "NVL"
+      << "PIX";
+  QTest::newRow("NVSwitch, NICs behind CPUs")
+      << nvlink + outside + QStringList{"g0 cpu0 50", "g1 cpu0 50", "cpu0 n0 50", "cpu0 n1 50",
+                                        "h0 cpu1 50", "h1 cpu1 50", "cpu1 m0 50", "cpu1 m1 50"}
+      << "NVL"
+      << "PHB";
+  QTest::newRow("PCIe switches") << outside + QStringList{"g0 pcie0 50", "g1 pcie0 50", "pcie0 n0 50", "pcie0 n1 50",
+                                                          "h0 pcie1 50", "h1 pcie1 50", "pcie1 m0 50", "pcie1 m1 50"}
+                                 << "PIX"
+                                 << "PIX";
+  QTest::newRow("CPUs") << outside + QStringList{"g0 cpu0 50", "g1 cpu0 50", "cpu0 n0 50", "cpu0 n1 50",
+                                                 "h0 cpu1 50", "h1 cpu1 50", "cpu1 m0 50", "cpu1 m1 50"}
+                        << "PHB"
+                        << "PHB";
+  QTest::newRow("links of NVLink between GPUs")
+      << outside + QStringList{"g0 g1 25", "h0 h1 25", "g0 n0 25", "g1 n1 25", "h0 m0 25", "h1 m1 25"} << "NVL"
+      << "PIX";
+}
+
+/// Two boxes of two GPUs (g, h) and two NICs (n, m).
+void TestNcclRuns::pathKinds() {
+  QFETCH(QStringList, links);
+  fabric::Description description;
+  std::set<std::string> seen;
+  const auto add = [&](const QString& id) {
+    if (!seen.insert(id.toStdString()).second) {
+      return;
+    }
+    const QChar first = id[0];
+    const bool isGpu = first == 'g' || first == 'h';
+    const bool isNic = id.size() == 2 && (first == 'n' || first == 'm');
+    const bool isSecond = first == 'h' || first == 'm' || id.endsWith('t') || (id.size() > 2 && id.endsWith('1'));
+    description.nodes.push_back(nodeOf(id.toStdString(), isGpu   ? fabric::NodeKind::gpu
+                                                         : isNic ? fabric::NodeKind::nic
+                                                                 : fabric::NodeKind::switchNode));
+    description.nodes.back().box = id == "ib" ? "" : isSecond ? "b" : "a";
+  };
+  for (const QString& link : links) {
+    const QStringList words = link.split(' ');
+    add(words[0]);
+    add(words[1]);
+    description.links.push_back({.src = words[0].toStdString(),
+                                 .dst = words[1].toStdString(),
+                                 .bandwidth = words[2].toStdString(),
+                                 .duplex = true});
+  }
+  const auto fabric = must(fabric::Fabric::build(description));
+  Ways ways(fabric);
+  const Graph rings = *must(searchAsNccl(ways)).graphs.find(kRingGraph);
+  QTEST(QString::fromStdString(rings.typeIntra), "intra");
+  QTEST(QString::fromStdString(rings.typeInter), "inter");
 }
 
 void TestNcclRuns::rasText() {

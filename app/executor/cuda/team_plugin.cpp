@@ -71,9 +71,8 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   if (!world) {
     return world.error();
   }
-  return withinMemory(
-      [&] { return makeTeamBackend(*std::move(world), choose(std::max(0, options.device)), options); },
-      "for the GPU backend");
+  return withinMemory([&] { return makeTeamBackend(*std::move(world), choose(std::max(0, options.device)), options); },
+                      "for the GPU backend");
 }
 
 }  // namespace
