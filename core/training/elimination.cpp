@@ -28,7 +28,7 @@ struct Table {
   std::vector<std::uint64_t> keys;  ///< by entry: the values, the first variable fastest
   std::vector<std::size_t> start;   ///< by entry, into the points; one more at the end
   std::vector<Point> points;        ///< the front of each entry
-  std::set<int> factors;            ///< all that is in the sum: edges, then variables
+  std::vector<bool> factors = {};   ///< by edge, then by variable: it is in the sum
   int eliminated = -1;              ///< the last variable
   std::vector<int> from = {};       ///< tables that were summed for it
   std::vector<int> added = {};      ///< factors that were summed for it besides
@@ -42,48 +42,58 @@ public:
       : m_costs(costs), m_budget(budget), m_progress(progress) {}
 
   [[nodiscard]] std::vector<Found> run() {
-    if (m_budget.mayGiveUp && largestTable() > kMostEntries) {
+    const Order chosen = order();
+    if (m_budget.mayGiveUp && chosen.largest > kMostEntries) {
       throw OutOfWork{};
     }
     makeFactors();
-    eliminateAll();
+    for (std::size_t i = 0; i < chosen.variables.size(); ++i) {
+      m_progress.report("training", static_cast<double>(i) / static_cast<double>(chosen.variables.size()));
+      eliminate(chosen.variables[i]);
+    }
     return collect();
   }
 
 private:
-  /// Entries of the largest table that the elimination would make, if none were left out.
-  [[nodiscard]] double largestTable() const {
-    std::vector<std::set<int>> next(m_costs.variables.size());
+  /// In which order variables are eliminated, the smallest table first, and the entries of the largest table that this
+  /// makes, if none are left out.
+  struct Order {
+    std::vector<int> variables;
+    double largest = 0;
+  };
+  [[nodiscard]] Order order() const {
+    const std::size_t count = m_costs.variables.size();
+    std::vector<std::set<int>> next(count);
     for (const Edge& edge : m_costs.edges) {
       next[edge.producer].insert(edge.consumer);
       next[edge.consumer].insert(edge.producer);
     }
-    std::set<int> left;
-    for (std::size_t i = 0; i < m_costs.variables.size(); ++i) {
-      left.insert(static_cast<int>(i));
-    }
-    double largest = 0;
+    std::vector<double> entries(count);
+    const auto countEntries = [&](int variable) {
+      entries[variable] = std::accumulate(next[variable].begin(), next[variable].end(), 1.0,
+                                          [&](double size, int other) { return size * sizeOf(other); });
+    };
+    std::vector<int> left(count);
+    std::iota(left.begin(), left.end(), 0);
+    std::for_each(left.begin(), left.end(), countEntries);
+    // Of equal tables, that which costs less to make.
+    const auto workOf = [&](int variable) { return entries[variable] * (1 + 1e-6 * sizeOf(variable)); };
+    Order made;
     while (!left.empty()) {
-      const auto sizeAt = [&](int variable) {
-        double size = 1;
-        for (const int other : next[variable]) {
-          size *= sizeOf(other);
-        }
-        return size;
-      };
-      const int best = *std::min_element(left.begin(), left.end(), [&](int a, int b) { return sizeAt(a) < sizeAt(b); });
-      largest = std::max(largest, sizeAt(best));
-      for (const int a : next[best]) {
-        next[a].erase(best);
-        for (const int b : next[best]) {
-          if (a != b) {
-            next[a].insert(b);
-          }
-        }
+      const auto best =
+          std::min_element(left.begin(), left.end(), [&](int a, int b) { return workOf(a) < workOf(b); });
+      const int variable = *best;
+      made.variables.push_back(variable);
+      made.largest = std::max(made.largest, entries[variable]);
+      for (const int a : next[variable]) {
+        next[a].insert(next[variable].begin(), next[variable].end());
+        next[a].erase(a);
+        next[a].erase(variable);
+        countEntries(a);
       }
       left.erase(best);
     }
-    return largest;
+    return made;
   }
 
   [[nodiscard]] int sizeOf(int variable) const { return static_cast<int>(m_costs.variables[variable].alive.size()); }
@@ -124,54 +134,6 @@ private:
         own.push_back(m_costs.variables[i].own[s]);
       }
       m_own.push_back(std::move(own));
-    }
-  }
-
-  [[nodiscard]] std::set<int> neighbours(int variable) const {
-    std::set<int> found;
-    for (const Table& table : m_tables) {
-      const auto& of = table.variables;
-      if (isOpen(table) && std::find(of.begin(), of.end(), variable) != of.end()) {
-        found.insert(of.begin(), of.end());
-      }
-    }
-    for (const int e : m_costs.edgesOf[variable]) {
-      if (!m_isSummed[e]) {
-        found.insert({m_costs.edges[e].producer, m_costs.edges[e].consumer});
-      }
-    }
-    found.erase(variable);
-    return found;
-  }
-
-  [[nodiscard]] bool isOpen(const Table& table) const {
-    return m_isOpen[static_cast<std::size_t>(&table - m_tables.data())];
-  }
-
-  void eliminateAll() {
-    std::set<int> left;
-    for (std::size_t i = 0; i < m_costs.variables.size(); ++i) {
-      left.insert(static_cast<int>(i));
-    }
-    while (!left.empty()) {
-      int best = -1;
-      double least = std::numeric_limits<double>::infinity();
-      for (const int variable : left) {
-        double size = 1;
-        for (const int other : neighbours(variable)) {
-          size *= sizeOf(other);
-        }
-        // Of equal tables, that which costs less to make.
-        size *= 1 + 1e-6 * sizeOf(variable);
-        if (size < least) {
-          least = size;
-          best = variable;
-        }
-      }
-      m_progress.report("training",
-                        1.0 - static_cast<double>(left.size()) / static_cast<double>(m_costs.variables.size()));
-      eliminate(best);
-      left.erase(best);
     }
   }
 
@@ -231,7 +193,9 @@ private:
     if (factors.empty()) {
       return;
     }
-    table.factors.insert(factors.begin(), factors.end());
+    for (const int factor : factors) {
+      table.factors[factor] = true;
+    }
     table.added.insert(table.added.end(), factors.begin(), factors.end());
     const std::vector<std::uint64_t> strides = stridesOf(table.variables);
     Table sum = emptied(table);
@@ -304,7 +268,9 @@ private:
 
   [[nodiscard]] Table joined(const Table& first, const Table& second) {
     Table sum = emptied(first);
-    sum.factors.insert(second.factors.begin(), second.factors.end());
+    for (std::size_t i = 0; i < sum.factors.size(); ++i) {
+      sum.factors[i] = sum.factors[i] || second.factors[i];
+    }
     std::vector<int> shared;
     std::vector<int> added;
     for (const int variable : second.variables) {
@@ -375,14 +341,14 @@ private:
       const auto size = static_cast<std::size_t>(sizeOf(variable));
       std::vector<int64_t> more(size * size, 0);
       for (const int e : m_costs.edgesOf[variable]) {
-        if (!table.factors.contains(e)) {
+        if (!table.factors[e]) {
           const std::vector<int64_t>& each = m_more[e][m_costs.edges[e].producer == variable ? 1 : 0];
           for (std::size_t i = 0; i < more.size(); ++i) {
             more[i] = more[i] == kNever || each[i] == kNever ? kNever : std::max(more[i] + each[i], -kNever);
           }
         }
       }
-      const bool hasOwn = table.factors.contains(ownFactor(variable));
+      const bool hasOwn = table.factors[ownFactor(variable)];
       // What may come instead of a value, and what that adds at most.
       std::vector<std::vector<std::pair<std::size_t, Point>>> instead(size);
       bool mayBeReplaced = false;
@@ -514,7 +480,7 @@ private:
         open.push_back(static_cast<int>(t));
       }
     }
-    Table table{{}, {0}, {0, 1}, {Point{}}, {}, -1, {}, {}};
+    Table table{{}, {0}, {0, 1}, {Point{}}, std::vector<bool>(m_isSummed.size(), false), -1, {}, {}};
     const auto take = [&](std::size_t which) {
       const int t = open[which];
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(which));
