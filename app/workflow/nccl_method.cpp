@@ -2,8 +2,10 @@
 #include "workflow/nccl_method.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "nccl/box_model.hpp"
 #include "workflow/facts.hpp"
@@ -51,6 +53,15 @@ Result<Made> ncclRings(const fabric::Fabric& fabric, const Demand& demand, const
   return made;
 }
 
+/// Whether NCCL sends with LL128 on such paths (tuning.cc).
+bool allowsLl128(const nccl::Graph& graph, int capability) {
+  constexpr std::array<std::string_view, 3> kInBox{"LOC", "NVL", "NVB"};
+  constexpr std::array<std::string_view, 6> kToNic{"LOC", "NVL", "NVB", "PIX", "PXB", "PXN"};
+  const auto toNicEnd = capability >= 90 ? kToNic.end() : kToNic.end() - 1;
+  return capability >= 70 && std::find(kInBox.begin(), kInBox.end(), graph.typeIntra) != kInBox.end() &&
+         std::find(kToNic.begin(), toNicEnd, graph.typeInter) != toNicEnd;
+}
+
 /// NCCL's input of tuning for these graphs. An estimate of a ring is capped by the exact figure afterwards.
 nccl::TuningInput tuningInput(const NcclGraphs& graphs, const nccl::FoundGraphs& found, int capability) {
   nccl::TuningInput input{.ranks = graphs.ranks(),
@@ -66,8 +77,11 @@ nccl::TuningInput tuningInput(const NcclGraphs& graphs, const nccl::FoundGraphs&
                             .pattern = graph.pattern,
                             .isSame = graph.sameChannels != 0};
   };
-  input.ring = tuned(*found.graphs.find(nccl::kRingGraph));
+  const nccl::Graph& ring = *found.graphs.find(nccl::kRingGraph);
+  input.ring = tuned(ring);
   input.tree = tuned(*found.graphs.find(nccl::kTreeGraph));
+  input.hasNvlink = ring.typeIntra == "NVL";
+  input.hasLl128 = allowsLl128(ring, capability);
   return input;
 }
 

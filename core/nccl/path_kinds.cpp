@@ -16,7 +16,7 @@ using fabric::Node;
 using fabric::NodeIndex;
 using fabric::NodeKind;
 
-constexpr std::int64_t kFastestPcie = 64;  ///< GB/s of PCIe 5.0 x16
+constexpr std::int64_t kFastestPcie = 128;  ///< GB/s of PCIe 6.0 x16
 
 /// Whether the name says so: "node0/cpu1", "b2numa0".
 bool isCpu(const Node& node) {
@@ -107,7 +107,7 @@ PathKinds::PathKinds(const Fabric& fabric)
     }
     const Part part = parts.from(node);
     for (const NodeIndex each : part.switches) {
-      m_isNvlink[each] = !part.hasNic && (part.isFast || part.areGpusElsewhere);
+      m_isNvlink[each] = part.isFast || (!part.hasNic && part.areGpusElsewhere);
     }
   }
 }

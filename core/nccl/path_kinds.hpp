@@ -17,9 +17,9 @@ enum class PathKind { nvl, nvb, pix, pxn, phb, sys };
 [[nodiscard]] std::string_view toString(PathKind kind);
 
 /// Tells the kinds of paths in boxes by the shape of the box, since a fabric does not say what its links are. Links
-/// between GPUs are NVLink. So are those to switches that no NIC or other part of the host is connected to, if the GPUs
-/// have other links too or these are faster than PCIe 5.0. Other switches are of PCIe, or CPUs where they are called
-/// cpu or numa.
+/// between GPUs are NVLink. So are those to switches that some GPU reaches faster than PCIe 6.0 is, and to switches
+/// without NICs and other parts of the host if the GPUs have other links too. Other switches are of PCIe, or CPUs where
+/// they are called cpu or numa.
 class PathKinds {
 public:
   explicit PathKinds(const fabric::Fabric& fabric);

@@ -72,6 +72,7 @@ private slots:
   void baselineWithoutSchedule();
   void graphFile();
   void tunerFile();
+  void tunerFileOfPcie();
   void bundle();
   void bundleOfUnlikeBoxes();
 };
@@ -416,6 +417,18 @@ void TestCliNccl::tunerFile() {
     QVERIFY(csv.startsWith("allreduce,0,"));
     QVERIFY(csv != before);
     before = csv;
+  }
+}
+
+/// LL128 is not safe on PCIe, so NCCL does not take it there.
+void TestCliNccl::tunerFileOfPcie() {
+  QTemporaryDir folder;
+  const QString file = folder.filePath("tuner.csv");
+  const QString box = QString(COPPICE_EXAMPLES "/pcie-8-gpus.fabric.json");
+  for (const QString& fabric : {box, QString(kTwoBoxes)}) {
+    const Outcome outcome = run({"export", fabric, "--target", "nccl-tuner", "--compute-capability", "90", "-o", file});
+    VERIFY_TOLD(outcome.code == 0, outcome);
+    QCOMPARE(contents(file).contains(",ll128,"), fabric != box);
   }
 }
 

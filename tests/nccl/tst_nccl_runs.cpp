@@ -569,6 +569,9 @@ void TestNcclRuns::pathKinds_data() {
                                         QStringList{"g0 n0 25", "g1 n1 25", "h0 m0 25", "h1 m1 25"}
                                  << "NVL"
                                  << "PIX";
+  QTest::newRow("NVSwitch with the NICs")
+      << nvlink + outside + QStringList{"nvs n0 25", "nvs n1 25", "nvt m0 25", "nvt m1 25"} << "NVL"
+      << "PIX";
   QTest::newRow("NVSwitch, NICs behind PCIe switches")
       << nvlink + outside + QStringList{"g0 pcie0 50", "g1 pcie0 50", "pcie0 n0 50", "pcie0 n1 50",
                                         "h0 pcie1 50", "h1 pcie1 50", "pcie1 m0 50", "pcie1 m1 50"}
