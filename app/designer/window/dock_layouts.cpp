@@ -5,6 +5,7 @@
 #include <QMainWindow>
 #include <QScreen>
 #include <QSettings>
+#include <QTabBar>
 #include <QTimer>
 #include <QVariantMap>
 #include <algorithm>
@@ -38,13 +39,45 @@ QString groupOf(bool isSmall) {
 
 }  // namespace
 
+/// Tells of drags of the lines between docks, which the window itself gets the mouse of.
+class DockLayouts::DragWatch : public QObject {
+public:
+  DragWatch(DockLayouts& layouts, QMainWindow& window) : QObject(&window), m_layouts(layouts) {
+    window.installEventFilter(this);
+  }
+
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() == QEvent::MouseButtonPress) {
+      m_layouts.startDrag();
+    } else if (event->type() == QEvent::MouseButtonRelease) {
+      // The window moves the line after the mouse.
+      QTimer::singleShot(0, this, [this] { m_layouts.endDrag(); });
+    }
+    return QObject::eventFilter(watched, event);
+  }
+
+private:
+  DockLayouts& m_layouts;
+};
+
 DockLayouts::DockLayouts(QMainWindow& window) : m_window(window) {
+  new DragWatch(*this, window);
   QObject::connect(&m_window, &QMainWindow::tabifiedDockWidgetActivated, &m_window,
                    [this](QDockWidget* dock) { turnTo(dock); });
 }
 
 void DockLayouts::add(Place place) {
   m_window.addDockWidget(place.area, place.dock);
+  if (place.area == Qt::BottomDockWidgetArea) {
+    // The area is as high as the highest of its tabs needs, seen or not. A minimum takes precedence over what a
+    // content asks for: with one of a pixel those behind the front ask for nothing.
+    QWidget* content = place.dock->widget();
+    const int own = content->minimumHeight();
+    const auto follow = [content, own](bool isSeen) { content->setMinimumHeight(isSeen ? own : 1); };
+    follow(false);
+    QObject::connect(place.dock, &QDockWidget::visibilityChanged, content, follow);
+  }
   m_places.push_back(std::move(place));
 }
 
@@ -152,8 +185,38 @@ int DockLayouts::heightOf(const Place& place) const {
     return known->second;
   }
   const Sizes& sizes = isSmall() ? kSmall : kUsual;
-  const int usual = m_mode == Mode::schedule ? sizes.bottomOfSchedules : sizes.bottom;
-  return std::max(usual, static_cast<int>(place.height * m_window.height()));
+  // A large window has room for more rows.
+  constexpr double kShare = 0.28;
+  const double share = isSmall() ? place.height : std::max(place.height, kShare);
+  const int usual = std::max(m_mode == Mode::schedule ? sizes.bottomOfSchedules : sizes.bottom,
+                             static_cast<int>(share * m_window.height()));
+  const QWidget* content = place.dock->widget();
+  if (!content->property("fitsContent").toBool()) {
+    return usual;
+  }
+  const int width = std::max(place.dock->width(), content->minimumWidth());
+  const int wanted = content->hasHeightForWidth() ? content->heightForWidth(width) : content->sizeHint().height();
+  return std::min(usual, wanted + heightBelow(*place.dock) - place.dock->height());
+}
+
+int DockLayouts::heightBelow(const QDockWidget& dock) const {
+  int tabs = 0;
+  if (!m_window.tabifiedDockWidgets(const_cast<QDockWidget*>(&dock)).isEmpty()) {
+    for (const QTabBar* bar : m_window.findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+      tabs = std::max(tabs, bar->sizeHint().height());
+    }
+  }
+  return dock.height() + tabs;
+}
+
+void DockLayouts::startDrag() {
+  m_dragged = m_front ? heightBelow(*m_front) : 0;
+}
+
+void DockLayouts::endDrag() {
+  if (m_front && m_dragged != 0 && heightBelow(*m_front) != m_dragged) {
+    m_heights[m_front->objectName()] = heightBelow(*m_front);
+  }
 }
 
 void DockLayouts::turnTo(QDockWidget* dock) {
@@ -161,10 +224,7 @@ void DockLayouts::turnTo(QDockWidget* dock) {
   if (m_isAway || place == m_places.end() || m_window.dockWidgetArea(dock) != Qt::BottomDockWidgetArea) {
     return;
   }
-  const QPointer<QDockWidget> before = std::exchange(m_front, dock);
-  if (before && before != dock && m_window.tabifiedDockWidgets(dock).contains(before)) {
-    m_heights[before->objectName()] = before->height();
-  }
+  m_front = dock;
   // The tab has its place a moment later.
   QTimer::singleShot(0, dock, [this, dock] {
     const auto wanted = std::ranges::find(m_places, dock, &Place::dock);
@@ -179,7 +239,14 @@ void DockLayouts::bring() {
   const auto known = m_saved.find(m_mode);
   if (known == m_saved.end()) {
     arrange();
-  } else if (!apply(known->second)) {
+  } else if (apply(known->second)) {
+    // Docks behind the front lie outside of the window.
+    const auto front = std::ranges::find_if(m_places, [this](const Place& place) {
+      return m_window.dockWidgetArea(place.dock) == Qt::BottomDockWidgetArea && place.dock->isVisible() &&
+             m_window.rect().intersects(place.dock->geometry());
+    });
+    m_front = front != m_places.end() ? front->dock : nullptr;
+  } else {
     arrange();
     // The window may have grown with what was refused.
     fitToScreen();

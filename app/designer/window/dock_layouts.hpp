@@ -31,6 +31,7 @@ public:
 
   explicit DockLayouts(QMainWindow& window);
 
+  /// A content below the drawing with the property "fitsContent" begins no higher than it asks for.
   void add(Place place);
   [[nodiscard]] const std::vector<Place>& places() const { return m_places; }
   /// The docks that the mode shows by default on this screen.
@@ -73,9 +74,16 @@ private:
   void bring();
   bool apply(const Saved& saved);
   void arrange();
-  /// Docks below the drawing share one place. Each has the height that it was given last.
+  /// Docks below the drawing share one place. Each has the height that it was given by hand last.
   void turnTo(QDockWidget* dock);
+  /// A line between docks is dragged, or was.
+  void startDrag();
+  void endDrag();
+  /// Of the tabs and the dock in front of them.
+  [[nodiscard]] int heightBelow(const QDockWidget& dock) const;
   [[nodiscard]] int heightOf(const Place& place) const;
+
+  class DragWatch;
 
   QMainWindow& m_window;
   std::vector<Place> m_places;
@@ -84,6 +92,7 @@ private:
   bool m_isAway = true;
   std::map<Mode, Saved> m_saved;
   QPointer<QDockWidget> m_front;     ///< below the drawing; nullptr: not known
+  int m_dragged = 0;                 ///< height before the drag
   std::map<QString, int> m_heights;  ///< by the name of the dock
   QByteArray m_besideAlone;          ///< while the docks are hidden
 };

@@ -2,12 +2,14 @@
 #include <QApplication>
 #include <QDockWidget>
 #include <QLabel>
+#include <QMouseEvent>
 #include <QScreen>
 #include <QSettings>
 #include <QTabBar>
 #include <QTest>
 #include <QToolBar>
 #include <algorithm>
+#include <utility>
 
 #include "designer/theme/theme.hpp"
 #include "window/window_fixture.hpp"
@@ -34,6 +36,7 @@ private Q_SLOTS:
   void theDrawingRefits();
   void docksFitASmallScreen();
   void theDrawingStaysWhereItWasPut();
+  void tabsBelowTakeWhatTheyNeed();
 };
 
 namespace {
@@ -308,6 +311,44 @@ void TestDesignerFrame::theDrawingStaysWhereItWasPut() {
   QVERIFY(canvas.keepsFit());
   canvas.setViewState(panned);
   QVERIFY(!canvas.keepsFit());
+}
+
+/// The area below the drawing is as high as its tab in front asks for, not as the highest of all; a height by hand
+/// stays.
+void TestDesignerFrame::tabsBelowTakeWhatTheyNeed() {
+  const Fixture f;
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  const auto heightOf = [&](const char* view, const QString& dock) {
+    f.run(view);
+    auto* widget = f.window->findChild<QDockWidget*>(dock);
+    int last = -1;
+    const bool isSettled = QTest::qWaitFor(
+        [&] {
+          QTest::qWait(20);
+          return widget->isVisible() && std::exchange(last, widget->height()) == widget->height();
+        },
+        coppice::waiting::kPatience);
+    return isSettled ? widget->height() : -1;
+  };
+  const int nodes = heightOf("view.nodes", u"nodesDock"_s);
+  const int problems = heightOf("view.problems", u"problemsDock"_s);
+  QVERIFY2(problems > 0 && problems * 5 < nodes * 3, qPrintable(u"%1, %2"_s.arg(problems).arg(nodes)));
+  QCOMPARE(heightOf("view.nodes", u"nodesDock"_s), nodes);
+  // By hand, the tab alone.
+  auto* dock = f.window->findChild<QDockWidget*>(u"nodesDock"_s);
+  CanvasView& canvas = f.editor()->canvas();
+  const QPoint line = canvas.mapTo(f.window.get(), QPoint(canvas.width() / 2, canvas.height() + 1));
+  QTest::mousePress(f.window.get(), Qt::LeftButton, {}, line);
+  QMouseEvent move(QEvent::MouseMove, line + QPoint(0, 30), f.window->mapToGlobal(line + QPoint(0, 30)), Qt::NoButton,
+                   Qt::LeftButton, Qt::NoModifier);
+  QApplication::sendEvent(f.window.get(), &move);
+  QVERIFY(QTest::qWaitFor([&] { return dock->height() != nodes; }, coppice::waiting::kPatience));
+  const int dragged = dock->height();
+  QVERIFY(dragged < nodes);
+  QTest::mouseRelease(f.window.get(), Qt::LeftButton, {}, line + QPoint(0, 30));
+  QCoreApplication::processEvents();
+  QCOMPARE(heightOf("view.problems", u"problemsDock"_s), problems);
+  QCOMPARE(heightOf("view.nodes", u"nodesDock"_s), dragged);
 }
 
 QTEST_MAIN(TestDesignerFrame)

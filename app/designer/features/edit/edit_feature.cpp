@@ -86,6 +86,8 @@ void EditFeature::addHistory(const FeatureHost& host) {
   list->setAccessibleName(tr("History"));
   list->setEmptyLabel(tr("On open"));
   list->setFrameShape(QFrame::NoFrame);
+  list->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
+  list->setProperty("fitsContent", true);
   host.addDock({u"history"_s, tr("History"), list, Qt::BottomDockWidgetArea, {Mode::draw}});
   connect(&m_workspace, &Workspace::added, m_history,
           [this](EditorContext* context) { m_history->addStack(context->document().undoStack()); });

@@ -41,6 +41,13 @@ FilterTable::FilterTable(QTableView* table, const QString& empty, bool hasFilter
   m_empty->setProperty("role", u"muted"_s);
   m_empty->setAlignment(Qt::AlignCenter);
   m_empty->setWordWrap(true);
+  constexpr int kEmptyMargin = 12;
+  m_empty->setMargin(kEmptyMargin);
+  // By itself it asks for the height that the text has in a column as narrow as its longest word.
+  m_empty->setMinimumHeight(m_empty->fontMetrics().height() + 2 * kEmptyMargin);
+  // Its dock is as high as its rows.
+  setProperty("fitsContent", true);
+  m_table->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
   auto* top = new QHBoxLayout;
   constexpr QMargins kMargins(10, 6, 10, 4);
   top->setContentsMargins(hasFilter ? kMargins : QMargins());
