@@ -40,7 +40,6 @@ LogPanel::LogPanel(QWidget* parent)
   m_text->setFrameShape(QFrame::NoFrame);
   constexpr int kMaxBlocks = 20'000;
   m_text->setMaximumBlockCount(kMaxBlocks);
-  m_text->setPlaceholderText(tr("The output of a run and its machine appears here."));
   auto* save = plainButton(u"logSave"_s, tr("Save…"), tr("The lines shown, as a text file"), this);
   auto* error = plainButton(u"logError"_s, tr("Next Error"), tr("Go to the next line that is an error"), this);
   auto* head = new QHBoxLayout;
@@ -80,6 +79,7 @@ LogPanel::LogPanel(QWidget* parent)
     }
   });
   connect(&Theme::instance(), &Theme::changed, this, &LogPanel::rebuild);
+  rebuild();
 }
 
 void LogPanel::setRun(std::shared_ptr<const RunData> run) {
@@ -120,6 +120,8 @@ void LogPanel::append(const LogLine& line) {
 
 void LogPanel::rebuild() {
   m_text->clear();
+  m_text->setPlaceholderText(m_data ? tr("This run has written no messages. Its times are under Results.")
+                                    : tr("The output of a run and its machine appears here."));
   m_next = m_data ? m_data->forgottenLines() : 0;
   follow();
 }
