@@ -137,7 +137,7 @@ public:
         m_missing(2 * moves.moves.size(), 0),
         m_receiverOf(moves.moves.size(), -1),
         m_ready(2 * moves.moves.size(), 0),
-        m_free(static_cast<std::size_t>(plan.firstBlock.back()), 0),
+        m_blocks(static_cast<std::size_t>(plan.firstBlock.back())),
         m_fifos(plan.connections.size()) {
     listEvents();
     listWaits();
@@ -154,11 +154,15 @@ public:
       throwIfCancelled(progress);
       const Candidate top = m_queue.top();
       m_queue.pop();
-      if (timeOf(top.event) > top.start) {
-        push(top.event);
-      } else {
-        take(top);
+      const int number = blockOf(top.event);
+      Block& block = m_blocks[number];
+      if (top != block.offered) {
+        continue;  // the threadblock offers another by now
       }
+      block.offered = {};
+      block.drop(top.event);
+      take(top);
+      offer(number);
     }
     return std::move(m_order);
   }
@@ -167,9 +171,23 @@ private:
   struct Candidate {
     std::int64_t start = 0;
     int remaining = 0;
-    int event = 0;
+    int event = -1;
     bool operator>(const Candidate& other) const {
       return std::tie(start, other.remaining, event) > std::tie(other.start, remaining, other.event);
+    }
+    friend bool operator==(const Candidate&, const Candidate&) = default;
+  };
+  using Queue = std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>>;
+  /// A threadblock offers one event at a time to the whole machine: those behind it could only start later.
+  struct Block {
+    std::int64_t free = 0;
+    Queue later;  ///< not ready at `free`; start: when they are
+    Queue now;    ///< ready at `free`; start: 0, or the rank of the style
+    Candidate offered;  ///< event -1 = none
+
+    void drop(int event) {
+      Queue& queue = !now.empty() && now.top().event == event ? now : later;
+      queue.pop();
     }
   };
   struct Fifo {
@@ -195,9 +213,6 @@ private:
   [[nodiscard]] int blockOf(int event) const {
     const int m = event / 2;
     return event % 2 == 0 ? m_plan.sendBlockOf(at(m), m) : m_plan.recvBlockOf(at(m), m);
-  }
-  [[nodiscard]] std::int64_t timeOf(int event) const {
-    return m_style.rank.empty() ? std::max(m_ready[event], m_free[blockOf(event)]) : m_style.rank[event];
   }
 
   void listEvents() {
@@ -232,7 +247,36 @@ private:
   void push(int event) {
     const int m = event / 2;
     const int hops = m_style.backwards ? m_waits.passed[m] + event % 2 : m_waits.remaining[m] + 1 - event % 2;
-    m_queue.push({timeOf(event), hops, event});
+    const int number = blockOf(event);
+    Block& block = m_blocks[number];
+    if (!m_style.rank.empty()) {
+      block.now.push({m_style.rank[event], hops, event});
+    } else if (m_ready[event] <= block.free) {
+      block.now.push({0, hops, event});
+    } else {
+      block.later.push({m_ready[event], hops, event});
+    }
+    offer(number);
+  }
+  /// Puts the first event of a threadblock into the queue, unless it is there.
+  void offer(int number) {
+    Block& block = m_blocks[number];
+    while (!block.later.empty() && block.later.top().start <= block.free) {
+      const Candidate ready = block.later.top();
+      block.later.pop();
+      block.now.push({0, ready.remaining, ready.event});
+    }
+    if (block.now.empty() && block.later.empty()) {
+      return;
+    }
+    Candidate first = block.now.empty() ? block.later.top() : block.now.top();
+    if (!block.now.empty() && m_style.rank.empty()) {
+      first.start = block.free;
+    }
+    if (first != block.offered) {
+      block.offered = first;
+      m_queue.push(first);
+    }
   }
   void release(int event, std::int64_t time) {
     m_ready[event] = std::max(m_ready[event], time);
@@ -248,10 +292,9 @@ private:
       out->blocked.push_back(top.event);
       return;
     }
-    const int block = blockOf(top.event);
-    const std::int64_t start = m_style.rank.empty() ? top.start : std::max(m_ready[top.event], m_free[block]);
-    const std::int64_t done = start + at(top.event / 2).count;
-    m_free[block] = done;
+    std::int64_t& free = m_blocks[blockOf(top.event)].free;
+    const std::int64_t done = std::max(m_ready[top.event], free) + at(top.event / 2).count;
+    free = done;
     m_order.push_back({top.event / 2, top.event % 2 != 0});
     if (out != nullptr) {
       const int receiver = m_receiverOf[leaving];
@@ -288,9 +331,9 @@ private:
   std::vector<int> m_missing;
   std::vector<int> m_receiverOf;  ///< by message: the event that takes it in
   std::vector<std::int64_t> m_ready;
-  std::vector<std::int64_t> m_free;
+  std::vector<Block> m_blocks;
   std::vector<Fifo> m_fifos;
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> m_queue;
+  Queue m_queue;
   std::vector<Event> m_order;
 };
 
