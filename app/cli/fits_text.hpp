@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "advice/fitting.hpp"
 #include "base/result.hpp"
 #include "command.hpp"
@@ -13,6 +10,6 @@
 namespace coppice::cli {
 
 /// The negative answer for a schedule whose program does not fit: the error, and what to generate instead.
-[[nodiscard]] Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const std::vector<advice::Fit>& fits);
+[[nodiscard]] Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const advice::Fits& fits);
 
 }  // namespace coppice::cli

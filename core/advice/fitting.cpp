@@ -8,6 +8,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "forestcoll/peers/peer_limit.hpp"
+#include "lowering/footprint.hpp"
 #include "schedule/peers.hpp"
 
 namespace coppice::advice {
@@ -52,48 +53,56 @@ std::vector<int> fewerPeers(int peers) {
 class Search {
 public:
   Search(const fabric::Fabric& fabric, const forestcoll::Request& request, const lowering::Options& options,
-         const Bandwidth& optimum, const Progress& progress)
+         const Bandwidth& optimum, std::int64_t maxMessages, const Progress& progress)
       : m_fabric(fabric),
         m_request(withoutTreeLimits(request)),
         m_options(options),
         m_optimum(optimum),
-        m_progress(progress) {
+        m_progress(progress),
+        m_messagesLeft(maxMessages) {
     m_request.allreduceBudget = {};
     m_quiet = progress;
     m_quiet.onReport = nullptr;
   }
 
-  std::vector<Fit> run(std::int64_t k, int peers) {
+  Fits run(std::int64_t k, int peers) {
     const std::vector<std::int64_t> trees = fewerTrees(k);
     const std::vector<int> limits = fewerPeers(peers);
     m_tries = trees.size() + limits.size();
-    std::vector<Fit> fits;
     const auto firstOf = [&](const auto& values, const auto& attempt) {
       for (const auto value : values) {
         if (auto fit = attempt(value)) {
-          fits.push_back(*std::move(fit));
+          m_found.fits.push_back(*std::move(fit));
           return true;
         }
       }
       return false;
     };
-    firstOf(trees, [&](std::int64_t count) { return tryOut(count, std::nullopt); });
     // The number of trees stays free: what the limit costs, it costs with the best of them.
     const bool peersFit = firstOf(limits, [&](int limit) { return tryOut(std::nullopt, limit); });
+    firstOf(trees, [&](std::int64_t count) { return tryOut(count, std::nullopt); });
     if (!peersFit && !limits.empty()) {
       m_tries += trees.size();
       const int limit = limits[limits.size() / 2];
       firstOf(trees, [&](std::int64_t count) { return tryOut(count, limit); });
     }
-    std::stable_sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
+    std::stable_sort(m_found.fits.begin(), m_found.fits.end(), [](const Fit& a, const Fit& b) {
       return a.algbw != b.algbw ? a.algbw > b.algbw : a.height < b.height;
     });
-    return fits;
+    return std::move(m_found);
   }
 
 private:
   std::optional<Fit> tryOut(std::optional<std::int64_t> k, std::optional<int> maxPeers) {
     throwIfCancelled(m_progress);
+    if (m_messagesLeft <= 0) {
+      m_found.untried.push_back({.k = k, .maxPeers = maxPeers});
+      return std::nullopt;
+    }
+    // At least: what cannot be generated took its time too.
+    const std::int64_t least = (isRooted(m_request.collective) ? std::int64_t{1} : std::int64_t{m_fabric.gpuCount()}) *
+                               (m_fabric.gpuCount() - 1);
+    m_messagesLeft -= least;
     m_progress.report("trying fixes", static_cast<double>(m_done++) / static_cast<double>(m_tries));
     forestcoll::Request request = m_request;
     request.fixedK = k;
@@ -117,19 +126,23 @@ private:
       }
       schedule = std::move(generated->schedule);
     }
-    const auto program = lowering::lower(m_fabric, schedule, m_options, m_quiet);
+    m_messagesLeft -= std::max<std::int64_t>(0, lowering::messagesOf(schedule) - least);
+    const auto program = lowering::footprint(m_fabric, schedule, m_options, m_quiet);
     if (!program) {
       throwIfCancelled(m_progress);
       return std::nullopt;
     }
-    Fit fit{k, maxPeers, peers, schedule.algbw, schedule.algbw / m_optimum};
+    Fit fit{.k = k,
+            .maxPeers = maxPeers,
+            .peers = peers,
+            .algbw = schedule.algbw,
+            .share = schedule.algbw / m_optimum,
+            .threadBlocks = program->threadBlocks,
+            .isWritten = program->isWritten};
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
         fit.height = std::max(fit.height, schedule::maxHeight(**forest));
       }
-    }
-    for (const program::RankProgram& rank : program->ranks) {
-      fit.threadBlocks = std::max(fit.threadBlocks, static_cast<int>(rank.threadBlocks.size()));
     }
     return fit;
   }
@@ -142,6 +155,8 @@ private:
   Progress m_quiet;
   std::size_t m_tries = 1;
   std::size_t m_done = 0;
+  std::int64_t m_messagesLeft;
+  Fits m_found;
   std::set<std::pair<std::int64_t, int>> m_seen;  ///< k (0 = free) and peers of schedules that were lowered
 };
 
@@ -155,13 +170,16 @@ forestcoll::Request requestOf(const schedule::Schedule& schedule) {
   return request;
 }
 
-Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll::Request& request,
-                                  const schedule::Schedule& schedule, const lowering::Options& options,
-                                  const Progress& progress) {
+Result<Fits> whatFits(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                      const schedule::Schedule& schedule, const lowering::Options& options, const Progress& progress,
+                      std::int64_t maxMessages) {
   return guarded(
-      [&]() -> Result<std::vector<Fit>> {
+      [&]() -> Result<Fits> {
         if (!request.amounts.empty()) {
-          return std::vector<Fit>();  // no program has different amounts, whatever the trees
+          return Fits();  // no program has different amounts, whatever the trees
+        }
+        if (auto never = lowering::neverFits(fabric.gpuCount(), schedule.collective, options)) {
+          return Fits{.never = std::move(never)};
         }
         forestcoll::Request free = withoutTreeLimits(request);
         free.allreduceBudget = {};
@@ -169,7 +187,7 @@ Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll
         if (!optimum) {
           return optimum.error();
         }
-        Search search(fabric, request, options, optimum->algbw, progress);
+        Search search(fabric, request, options, optimum->algbw, maxMessages, progress);
         return search.run(treesPerRoot(schedule), schedule::maxPeers(schedule, fabric, progress));
       },
       {.overflowFix = {}});

@@ -11,8 +11,8 @@ namespace coppice::lowering {
 
 namespace {
 
-/// Chunk movements, per iteration and over all trials, after which the best arrangement so far has to do.
-constexpr std::int64_t kTrialChunks = 3'000'000;
+/// Chunk movements, per iteration and over all trials, beyond which the best arrangement so far has to do.
+constexpr std::int64_t kTrialChunks = 4'000'000;
 /// Small parts: this many of them fit in the time of one iteration.
 constexpr int kPartsPerIteration = 16;
 
@@ -32,14 +32,14 @@ std::int64_t movementsOf(const program::Program& program) {
 }  // namespace
 
 Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frugal, std::int64_t needed,
-                                 const Arranger& arranger, const Options& options, const Progress& progress) {
+                                 const Arranger& arranger, const Progress& progress) {
   std::optional<program::Program> best;
   std::int64_t bestPace = 0;
   std::int64_t tried = 0;
   std::optional<Error> failure;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     progress.report("lowering", static_cast<double>(i) / static_cast<double>(trials.size()));
-    const std::optional<Result<Arranged>> arranged = arranger(trials[i]);
+    std::optional<Result<Arranged>> arranged = arranger(trials[i]);
     if (!arranged) {
       continue;
     }
@@ -52,18 +52,21 @@ Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frug
       }
       continue;
     }
-    const program::Program& program = (*arranged)->single;
-    if (const Outcome proved = proveProgress(program); !proved) {
+    program::Program& program = (*arranged)->single;
+    if (const Outcome proved = proveProgress(program, progress); !proved) {
       failure = failure ? failure : proved.error();
       continue;
     }
-    tried += movementsOf(program);
-    const std::int64_t pace = tried <= kTrialChunks || best ? paceOf(program, progress) : 0;
+    const std::int64_t movements = movementsOf(program);
+    tried += movements;
+    // All arrangements move as much.
+    const bool isLast = tried + movements > kTrialChunks;
+    const std::int64_t pace = best || !isLast ? paceOf(program, progress) : 0;
     if (!best || pace < bestPace) {
-      best = options.instances > 1 || (*arranged)->isAllWanted ? (*arranged)->all() : program;
+      best = (*arranged)->finish(std::move(program));
       bestPace = pace;
     }
-    if (bestPace <= needed || tried > kTrialChunks) {
+    if (bestPace <= needed || isLast) {
       break;
     }
   }

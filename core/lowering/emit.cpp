@@ -2,6 +2,7 @@
 #include "lowering/emit.hpp"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -130,7 +131,7 @@ private:
   }
 
   StepPlace append(int rank, int id, StepType type, Slot src, Slot dst, int count, StepPlace after) {
-    return m_writer.append(rank, id, type, src, dst, count, {after});
+    return m_writer.append(rank, id, type, src, dst, count, std::span(&after, 1));
   }
 
   void emitCopies() {

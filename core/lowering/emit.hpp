@@ -37,8 +37,8 @@ program::Program emit(const Work& work, const Plan& plan, const Copies& copies, 
 ///   send k + depth. Fewer, larger messages wait for less: their edges are paths of this graph. So it is right for all
 ///   sizes at this depth or more.
 /// All edges between iterations of the program run forward, so one iteration shows it for all.
-/// Errors: internal, naming what is wrong.
-Outcome proveProgress(const program::Program& program);
+/// Errors: internal, naming what is wrong. Throws CancelledError.
+Outcome proveProgress(const program::Program& program, const Progress& progress);
 
 /// Time between iterations of the program in a steady run, in units of what one threadblock needs for one chunk, on
 /// links that are never the bottleneck. At least 1.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -11,14 +12,17 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "lowering/arrange.hpp"
+#include "lowering/early_check.hpp"
 #include "lowering/emit.hpp"
 #include "lowering/finish.hpp"
+#include "lowering/footprint.hpp"
 #include "lowering/plan.hpp"
 #include "lowering/protocol.hpp"
 #include "lowering/tree_moves.hpp"
 #include "lowering/work.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/switch_need.hpp"
+#include "schedule/tree_reader.hpp"
 
 namespace coppice::lowering {
 
@@ -53,9 +57,12 @@ constexpr std::array<Trial, 11> kTrials{{
     {true, {kBlockRate / 2, kResidentBlocks, false, StepOrder::asTheyCome}},
 }};
 
+/// Those of kTrials that take the fewest threadblocks and steps.
+constexpr std::size_t kFrugalTrials = 3;
+
 Result<Plan> planTrees(const Work& work, const Options& options, const Style& style, const Copies& copies,
                        const Progress& progress) {
-  const Moves moves = movesOf(work, options);
+  const Moves moves = movesOf(work, options, progress);
   Result<Plan> plan = makePlan(moves, options, style, copies.need, progress);
   if (plan) {
     if (const Outcome ordered = orderTrees(work, moves, options, style, *plan, progress); !ordered) {
@@ -79,17 +86,24 @@ Result<program::Program> arrangeTrees(const Work& work, const Options& options, 
     }
     const Work& parts = trial.hasSmallParts ? finer : work;
     const Copies copies = planCopies(parts, options);
-    const Result<Plan> plan = planTrees(parts, options, trial.style, copies, progress);
-    if (!plan) {
-      return plan.error();
+    Result<Plan> planned = planTrees(parts, options, trial.style, copies, progress);
+    if (!planned) {
+      return planned.error();
     }
-    return Arranged{emit(parts, *plan, copies, single, progress),
-                    [&parts, plan = *plan, copies, &options, origins, &progress] {
-                      return emit(parts, plan, copies, options, progress, origins);
-                    },
-                    origins != nullptr};
+    const auto plan = std::make_shared<const Plan>(*std::move(planned));
+    const auto made = std::make_shared<StepOrigins>();
+    return Arranged{emit(parts, *plan, copies, single, progress, origins != nullptr ? made.get() : nullptr),
+                    [=, &parts, &options, &progress](program::Program one) {
+                      if (options.instances > 1) {
+                        one = emit(parts, *plan, copies, options, progress, origins != nullptr ? made.get() : nullptr);
+                      }
+                      if (origins != nullptr) {
+                        *origins = std::move(*made);
+                      }
+                      return one;
+                    }};
   };
-  return arrange(kTrials, 3, needed, arranger, options, progress);
+  return arrange(kTrials, kFrugalTrials, needed, arranger, progress);
 }
 
 /// A program sends between GPUs. Trees that fit the links only because switches copy or sum would not keep their algbw.
@@ -107,28 +121,39 @@ Outcome requirePlainSwitches(const fabric::Fabric& fabric, const schedule::Sched
                "generate it again with --plain-switches, which does without; a .forest.json holds this one"};
 }
 
-Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                      const Options& asked, const Progress& progress, StepOrigins* origins) {
-  if (const Outcome usable = checkOptions(asked); !usable) {
+/// Options with the protocol.
+Result<Options> chosenOptions(const fabric::Fabric& fabric, const schedule::Schedule& schedule, Options options) {
+  if (const Outcome usable = checkOptions(options); !usable) {
     return usable.error();
   }
-  const Result<program::Protocol> protocol = chooseProtocol(fabric, schedule.collective, asked.protocol, asked.runtime);
+  const Result<program::Protocol> protocol =
+      chooseProtocol(fabric, schedule.collective, options.protocol, options.runtime);
   if (!protocol) {
     return protocol.error();
   }
-  Options options = asked;
   options.protocol = *protocol;
-  progress.report("lowering", 0);
+  return options;
+}
+
+Result<Work> readWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                      const Progress& progress) {
   Result<Work> work = makeWork(fabric, schedule, options, progress);
-  if (!work) {
-    return work.error();
-  }
-  if (!options.inPlace && !work->hasPhase(Phase::reduce) &&
+  if (work && !options.inPlace && !work->hasPhase(Phase::reduce) &&
       !program::isBuilt(program::StepType::copy, options.runtime)) {
     return Error{ErrorCode::limit,
                  "an out-of-place " + std::string(toString(schedule.collective)) + " copies its own data, and " +
                      program::unbuiltText(program::StepType::copy, options.runtime),
                  "lower the in-place program, or one for a later ROCm"};
+  }
+  return work;
+}
+
+Result<program::Program> lowerWritten(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                      const Options& options, const Progress& progress, StepOrigins* origins) {
+  progress.report("lowering", 0);
+  const Result<Work> work = readWork(fabric, schedule, options, progress);
+  if (!work) {
+    return work.error();
   }
   Result<program::Program> arranged = arrangeTrees(*work, options, origins, progress);
   if (!arranged) {
@@ -143,27 +168,61 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
   if (const Outcome set = setWindow(program, options, suggestedFix(*work, options)); !set) {
     return set.error();
   }
-  if (const Outcome proved = proveProgress(program); !proved) {
+  // One instance was proven when it was arranged.
+  if (const Outcome proved = options.instances > 1 ? proveProgress(program, progress) : Done{}; !proved) {
     return proved.error();
   }
   progress.report("lowering", 1);
   return program;
 }
 
-}  // namespace
+/// The first arrangement that fits, of those that take the fewest threadblocks, without the order of its steps.
+Result<Footprint> planWritten(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                              const Progress& progress) {
+  const Result<Work> work = readWork(fabric, schedule, options, progress);
+  if (!work) {
+    return work.error();
+  }
+  const Copies copies = planCopies(*work, options);
+  const Moves moves = movesOf(*work, options, progress);
+  std::optional<Error> failure;
+  for (std::size_t trial = 0; trial < kFrugalTrials; ++trial) {
+    const Result<Plan> plan = makePlan(moves, options, kTrials[trial].style, copies.need, progress);
+    if (!plan) {
+      failure = failure ? failure : plan.error();
+      continue;
+    }
+    Footprint footprint;
+    for (std::size_t rank = 0; rank < plan->blocks.size(); ++rank) {
+      const int blocks = static_cast<int>(plan->blocks[rank].size()) + copies.need[rank].blocks;
+      footprint.threadBlocks = std::max(footprint.threadBlocks, blocks * options.instances);
+    }
+    return footprint;
+  }
+  return *failure;
+}
 
-Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
-                               const Progress& progress, StepOrigins* origins) {
+/// Calls use(schedule, options) with every image of the trees written. @pre use returns a Result<T>
+template <typename T, typename Use>
+Result<T> withWrittenTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& asked,
+                           const Progress& progress, const Use& use) {
   return guarded(
-      [&]() -> Result<program::Program> {
+      [&]() -> Result<T> {
         if (const Outcome possible = requirePlainSwitches(fabric, schedule, progress); !possible) {
           return possible.error();
+        }
+        const Result<Options> options = chosenOptions(fabric, schedule, asked);
+        if (!options) {
+          return options.error();
         }
         const auto isWritten = [](const std::optional<schedule::Forest>& forest) {
           return !forest || forest->rotations.empty();
         };
         if (isWritten(schedule.reduceForest) && isWritten(schedule.broadcastForest)) {
-          return lowerChecked(fabric, schedule, options, progress, origins);
+          return use(schedule, *options);
+        }
+        if (const Outcome possible = checkEarly(fabric, schedule, *options); !possible) {
+          return possible.error();
         }
         schedule::Schedule written = schedule;
         for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
@@ -180,12 +239,50 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
             *forest = *std::move(trees);
           }
         }
-        return lowerChecked(fabric, written, options, progress, origins);
+        return use(written, *options);
       },
       {.overflowFix = "use a smaller k",
        .memory = "not enough memory to lower the schedule",
        .memoryFix = "use a smaller k or a smaller fabric",
        .cancelled = "lowering was cancelled"});
+}
+
+}  // namespace
+
+Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                               const Progress& progress, StepOrigins* origins) {
+  return withWrittenTrees<program::Program>(fabric, schedule, options, progress,
+                                            [&](const schedule::Schedule& written, const Options& chosen) {
+                                              return lowerWritten(fabric, written, chosen, progress, origins);
+                                            });
+}
+
+Result<Footprint> footprint(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                            const Progress& progress) {
+  constexpr std::int64_t kMaxWritten = 200'000;
+  if (messagesOf(schedule) > kMaxWritten) {
+    return withWrittenTrees<Footprint>(fabric, schedule, options, progress,
+                                       [&](const schedule::Schedule& written, const Options& chosen) {
+                                         return planWritten(fabric, written, chosen, progress);
+                                       });
+  }
+  const Result<program::Program> program = lower(fabric, schedule, options, progress);
+  if (!program) {
+    return program.error();
+  }
+  Footprint footprint{.isWritten = true};
+  for (const program::RankProgram& rank : program->ranks) {
+    footprint.threadBlocks = std::max(footprint.threadBlocks, static_cast<int>(rank.threadBlocks.size()));
+  }
+  return footprint;
+}
+
+std::int64_t messagesOf(const schedule::Schedule& schedule) {
+  std::int64_t messages = 0;
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    messages = *forest ? checkedAdd(messages, schedule::sizeOf(**forest).edges) : messages;
+  }
+  return messages;
 }
 
 }  // namespace coppice::lowering

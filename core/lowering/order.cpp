@@ -6,18 +6,11 @@
 #include <queue>
 #include <tuple>
 
+#include "base/rows.hpp"
+
 namespace coppice::lowering {
 
 namespace {
-
-/// Calls visit(event) for all that wait for this one. @pre sorted
-template <typename Visit>
-void forEachWaiting(const std::vector<std::pair<int, int>>& pairs, int event, const Visit& visit) {
-  for (auto it = std::lower_bound(pairs.begin(), pairs.end(), std::pair(event, -1));
-       it != pairs.end() && it->first == event; ++it) {
-    visit(it->second);
-  }
-}
 
 class ChainRun {
 public:
@@ -25,19 +18,23 @@ public:
       : m_moves(moves),
         m_plan(plan),
         m_waits(waits),
-        m_pairs(waits.pairs),
         m_headOf(moves.moves.size(), -1),
         m_missing(moves.moves.size(), 0),
         m_ready(moves.moves.size(), 0),
         m_free(static_cast<std::size_t>(plan.firstBlock.back()), 0) {
-    std::sort(m_pairs.begin(), m_pairs.end());
     for (const int head : plan.heads) {
       for (int m = head; m >= 0; m = plan.next[m]) {
         m_headOf[m] = head;
       }
     }
-    std::erase_if(m_pairs, [&](const auto& pair) { return m_headOf[pair.first / 2] == m_headOf[pair.second / 2]; });
-    for (const auto& [event, waiting] : m_pairs) {
+    m_waiting.assign(2 * moves.moves.size(), [&](const auto& add) {
+      for (const auto& [event, waiting] : waits.pairs) {
+        if (m_headOf[event / 2] != m_headOf[waiting / 2]) {
+          add(event, waiting);
+        }
+      }
+    });
+    for (const int waiting : m_waiting.entries()) {
       ++m_missing[m_headOf[waiting / 2]];
     }
   }
@@ -104,19 +101,19 @@ private:
     }
   }
   void release(int event, std::int64_t done) {
-    forEachWaiting(m_pairs, event, [&](int waiting) {
+    for (const int waiting : m_waiting[event]) {
       const int head = m_headOf[waiting / 2];
       m_ready[head] = std::max(m_ready[head], done);
       if (--m_missing[head] == 0) {
         m_queue.push(candidate(head));
       }
-    });
+    }
   }
 
   const Moves& m_moves;
   const Plan& m_plan;
   const Waits& m_waits;
-  std::vector<std::pair<int, int>> m_pairs;
+  Rows<int> m_waiting;  ///< by event: those of other chains that wait for it
   std::vector<int> m_headOf;
   std::vector<int> m_missing;  ///< by head: arrivals that other chains still owe it
   std::vector<std::int64_t> m_ready;
@@ -181,8 +178,8 @@ private:
   /// A threadblock offers one event at a time to the whole machine: those behind it could only start later.
   struct Block {
     std::int64_t free = 0;
-    Queue later;  ///< not ready at `free`; start: when they are
-    Queue now;    ///< ready at `free`; start: 0, or the rank of the style
+    Queue later;        ///< not ready at `free`; start: when they are
+    Queue now;          ///< ready at `free`; start: 0, or the rank of the style
     Candidate offered;  ///< event -1 = none
 
     void drop(int event) {
@@ -233,13 +230,14 @@ private:
     }
   }
   void listWaits() {
-    for (const auto& [event, waiting] : m_waits.pairs) {
-      if (isTaken(event / 2) && isTaken(waiting / 2)) {
-        m_pairs.emplace_back(m_style.backwards ? waiting : event, m_style.backwards ? event : waiting);
+    m_waiting.assign(2 * m_moves.moves.size(), [&](const auto& add) {
+      for (const auto& [event, waiting] : m_waits.pairs) {
+        if (isTaken(event / 2) && isTaken(waiting / 2)) {
+          add(m_style.backwards ? waiting : event, m_style.backwards ? event : waiting);
+        }
       }
-    }
-    std::sort(m_pairs.begin(), m_pairs.end());
-    for (const auto& [event, waiting] : m_pairs) {
+    });
+    for (const int waiting : m_waiting.entries()) {
       ++m_missing[waiting];
     }
   }
@@ -308,7 +306,9 @@ private:
     if (const int arriving = comesIn(top.event); arriving >= 0) {
       takeIn(m_fifos[m_plan.connectionOf[arriving]], done);
     }
-    forEachWaiting(m_pairs, top.event, [&](int waiting) { release(waiting, done); });
+    for (const int waiting : m_waiting[top.event]) {
+      release(waiting, done);
+    }
   }
   void takeIn(Fifo& in, std::int64_t done) {
     ++in.received;
@@ -327,7 +327,7 @@ private:
   const RunStyle& m_style;
   const std::size_t m_depth;
   std::vector<int> m_all;
-  std::vector<std::pair<int, int>> m_pairs;
+  Rows<int> m_waiting;  ///< by event: those that wait for it
   std::vector<int> m_missing;
   std::vector<int> m_receiverOf;  ///< by message: the event that takes it in
   std::vector<std::int64_t> m_ready;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "lowering/early_check.hpp"
 #include "lowering/planner.hpp"
 
 namespace coppice::lowering {
@@ -58,11 +59,11 @@ Outcome Planner::squeeze(Tactics tactics) {
   } while (relax(tactics));
   const int max = busiestRank([&](int rank) { return blocksOf(rank); });
   if (blocksOf(max) > m_blocksEach) {
-    return tooManyBlocks(max, blocksOf(max));
+    return tooManyBlocks(max, blocksOf(max), m_options, m_moves.fix);
   }
   const int fullest = busiestRank([&](int rank) { return elementsOf(rank); });
   if (elementsOf(fullest) > m_limit.xmlNodes) {
-    return tooManyElements(fullest);
+    return tooManyElements(fullest, elementsOf(fullest), false, m_options, m_moves.fix);
   }
   return Done{};
 }
@@ -112,7 +113,7 @@ std::optional<Error> Planner::checkPeers() const {
   }
   for (int rank = 0; rank < m_moves.gpuCount; ++rank) {
     if (need[rank] + m_copies[rank].blocks > m_blocksEach) {
-      return tooManyBlocks(rank, need[rank] + m_copies[rank].blocks);
+      return tooManyBlocks(rank, need[rank] + m_copies[rank].blocks, m_options, m_moves.fix);
     }
   }
   return std::nullopt;
@@ -167,28 +168,6 @@ int Planner::busiestRank(const Measure& measure) const {
 /// XML elements that the rank's parser counts: algo, gpus, its threadblocks and its steps.
 std::int64_t Planner::elementsOf(int rank) const {
   return std::int64_t{1} + m_moves.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[rank]);
-}
-
-Error Planner::tooManyBlocks(int rank, int blocks) const {
-  const int need = blocks * m_options.instances;
-  const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
-  return {ErrorCode::limit,
-          "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " threadblocks" +
-              (m_options.instances > 1 ? " for " + std::to_string(m_options.instances) + " instances" : "") +
-              ", each of which sends to one GPU and receives from one; " + runtimeName() + " runs at most " +
-              std::to_string(have) + " at once (" + std::to_string(need - have) + " too many)",
-          m_moves.fix,
-          {}};
-}
-
-Error Planner::tooManyElements(int rank) const {
-  return {ErrorCode::limit,
-          "rank " + std::to_string(rank) + " needs " + std::to_string(elementsOf(rank)) +
-              " XML elements (its steps, its threadblocks and one per gpu); " + runtimeName() + " reads at most " +
-              std::to_string(m_limit.xmlNodes) + " (" + std::to_string(elementsOf(rank) - m_limit.xmlNodes) +
-              " too many)",
-          m_moves.fix,
-          {}};
 }
 
 Error Planner::tooFewChannels(const Group& group, int min) const {

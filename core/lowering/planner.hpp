@@ -62,8 +62,6 @@ private:
   }
   [[nodiscard]] std::int64_t elementsOf(int rank) const;
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
-  [[nodiscard]] Error tooManyBlocks(int rank, int blocks) const;
-  [[nodiscard]] Error tooManyElements(int rank) const;
   [[nodiscard]] Error tooFewChannels(const Group& group, int min) const;
 
   // lanes.cpp

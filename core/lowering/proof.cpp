@@ -66,10 +66,11 @@ struct WaitGraph {
   [[nodiscard]] int steps() const { return static_cast<int>(counts.size()); }
 };
 
-Result<WaitGraph> waitsOf(const program::Program& program) {
+Result<WaitGraph> waitsOf(const program::Program& program, const Progress& progress) {
   WaitGraph waits;
   std::map<Endpoints, std::pair<int, int>> owners;  // threadblocks at the two ends, how many
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    throwIfCancelled(progress);
     const program::RankProgram& mine = program.ranks[rank];
     const auto self = static_cast<int>(rank);
     std::vector<int> first;  // by threadblock
@@ -191,17 +192,19 @@ Outcome checkByChunk(const WaitGraph& waits, std::size_t depth) {
 
 }  // namespace
 
-Outcome proveProgress(const program::Program& program) {
-  const Result<WaitGraph> waits = waitsOf(program);
+Outcome proveProgress(const program::Program& program, const Progress& progress) {
+  const Result<WaitGraph> waits = waitsOf(program, progress);
   if (!waits) {
     return waits.error();
   }
   if (Outcome paired = checkPairs(*waits); !paired) {
     return paired;
   }
+  throwIfCancelled(progress);
   if (isAcyclicByStep(*waits)) {
     return Done{};
   }
+  throwIfCancelled(progress);
   return checkByChunk(*waits, static_cast<std::size_t>(program::connectionDepth(program.protocol)));
 }
 

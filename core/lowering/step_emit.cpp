@@ -216,7 +216,7 @@ private:
     }
     const StepType type = m_plan.next[m] >= 0 ? StepType::recvCopySend : StepType::recv;
     const Slot source = type == StepType::recv ? sourceOf(m) : slot;
-    const StepPlace place = m_writer.append(message.to, block, type, source, slot, message.count, std::move(after));
+    const StepPlace place = m_writer.append(message.to, block, type, source, slot, message.count, after);
     noteLanding(m, slot);
     settle(message, slot, place);
     return place;
@@ -264,7 +264,7 @@ private:
       }
     }
     const StepType type = sends ? StepType::recvReduceCopySend : StepType::recvReduceCopy;
-    const StepPlace place = m_writer.append(message.to, block, type, operand, sum, message.count, std::move(after));
+    const StepPlace place = m_writer.append(message.to, block, type, operand, sum, message.count, after);
     noteLanding(m, sum);
     settle(message, sum, place);
     return place;
@@ -295,7 +295,7 @@ private:
     }
     const Slot landing = landsInSum ? sum : Slot{Buffer::scratch, run.offset};
     const StepPlace here = m_writer.append(rank, block, StepType::recv, sourceOf(m), landing, message.count,
-                                           landsInSum ? std::move(sumAfter) : std::move(run.after));
+                                           landsInSum ? sumAfter : run.after);
     noteLanding(m, landing);
     if (!isLast && static_cast<int>(mine.addends.size()) + 1 < kMaxAddends) {
       mine.addends.push_back({landing, here});
@@ -326,8 +326,7 @@ private:
       addends.insert(addends.begin(), own);  // the step that waits for all is then one that reads o
       const StepPlace summed = addUp(message.to, block, addends, last.slot, message.count, {});
       before.push_back(summed);
-      settle(message, sum,
-             m_writer.append(message.to, block, StepType::copy, last.slot, sum, message.count, std::move(before)));
+      settle(message, sum, m_writer.append(message.to, block, StepType::copy, last.slot, sum, message.count, before));
       m_scratch[message.to].giveBack(last.slot.offset, message.count, {mine.writer});
       return;
     }

@@ -204,15 +204,16 @@ Result<Arranged> arrangeOnce(const StepWork& work, const Style& style, const Opt
   single.instances = 1;
   const Moves moves = movesOf(work, options);
   const StepCopies copies = planCopies(work, options);
-  Result<Plan> plan = makePlan(moves, options, style, copies.need, progress);
-  if (!plan) {
-    return plan.error();
+  Result<Plan> planned = makePlan(moves, options, style, copies.need, progress);
+  if (!planned) {
+    return planned.error();
   }
-  if (const Outcome ordered = orderSteps(work, moves, options, style, *plan, progress); !ordered) {
+  if (const Outcome ordered = orderSteps(work, moves, options, style, *planned, progress); !ordered) {
     return ordered.error();
   }
-  Arranged arranged{emit(work, *plan, copies, single, progress), [&work, plan = *plan, copies, &options, &progress] {
-                      return emit(work, plan, copies, options, progress);
+  const auto plan = std::make_shared<const Plan>(*std::move(planned));
+  Arranged arranged{emit(work, *plan, copies, single, progress), [=, &work, &options, &progress](program::Program one) {
+                      return options.instances > 1 ? emit(work, *plan, copies, options, progress) : one;
                     }};
   if (const Outcome fits = checkSteps(arranged.single, options); !fits) {
     return fits.error();
@@ -248,7 +249,7 @@ Result<program::Program> arrangeSteps(const fabric::Fabric& fabric, const StepSc
     }
     return arrangeOnce(trial.hasSmallParts ? *finer : *work, trial.style, options, progress);
   };
-  return arrange(kStepTrials, kFrugal, needed, arranger, options, progress);
+  return arrange(kStepTrials, kFrugal, needed, arranger, progress);
 }
 
 /// @param chunks of each shard; all ends of pieces lie between two of them
@@ -274,7 +275,8 @@ Result<program::Program> lowerOnGrid(const fabric::Fabric& fabric, const StepSch
   if (const Outcome set = setWindow(program, options, "use fewer chunks or fewer instances"); !set) {
     return set.error();
   }
-  if (const Outcome proved = proveProgress(program); !proved) {
+  // One instance was proven when it was arranged.
+  if (const Outcome proved = options.instances > 1 ? proveProgress(program, progress) : Done{}; !proved) {
     return proved.error();
   }
   return program;

@@ -217,7 +217,7 @@ Ends endsOf(const Work& work, int message) {
   return phase == Phase::reduce ? Ends{child, parent} : Ends{parent, child};
 }
 
-Moves movesOf(const Work& work, const Options& options) {
+Moves movesOf(const Work& work, const Options& options, const Progress& progress) {
   Moves made;
   made.gpuCount = work.gpuCount;
   made.phases = static_cast<int>(work.phases.size());
@@ -225,7 +225,9 @@ Moves movesOf(const Work& work, const Options& options) {
   made.algbw = work.algbw;
   made.fix = suggestedFix(work, options);
   addMessages(work, made);
+  throwIfCancelled(progress);
   addFusible(work, made);
+  throwIfCancelled(progress);
   const Arrivals arrivals(work, options, nullptr);
   if (program::isRccl(options.runtime)) {
     countArrivalSteps(work, arrivals, made);

@@ -10,7 +10,7 @@
 namespace coppice::lowering {
 
 /// Messages have the numbers of Work::message.
-[[nodiscard]] Moves movesOf(const Work& work, const Options& options);
+[[nodiscard]] Moves movesOf(const Work& work, const Options& options, const Progress& progress);
 
 /// Adds the order. Errors: infeasible where the run of StepOrder::asTheyCome gets stuck. Throws CancelledError.
 [[nodiscard]] Outcome orderTrees(const Work& work, const Moves& moves, const Options& options, const Style& style,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "lowering/early_check.hpp"
 #include "lowering/planes.hpp"
 
 namespace coppice::lowering {
@@ -301,14 +302,7 @@ Outcome checkElements(const Work& work, const Options& options) {
                                        static_cast<std::int64_t>(work.phases.size()) * options.instances +
                                    2 + work.gpuCount;
   if (minElements > limit.xmlNodes) {
-    return Error{ErrorCode::limit,
-                 "rank " + std::to_string(busiest) + " needs at least " + std::to_string(minElements) +
-                     " XML elements (its steps, its threadblocks and one per gpu); " +
-                     std::string(program::toString(options.runtime)) + " reads at most " +
-                     std::to_string(limit.xmlNodes) + " (" + std::to_string(minElements - limit.xmlNodes) +
-                     " too many)",
-                 suggestedFix(work, options),
-                 {}};
+    return tooManyElements(busiest, minElements, true, options, suggestedFix(work, options));
   }
   return Done{};
 }
@@ -325,8 +319,7 @@ Work withSmallerParts(const Work& work, int max) {
 }
 
 std::string suggestedFix(const Work& work, const Options& options) {
-  const char* const less = work.rootChunks > 1 ? "a smaller k" : "fewer GPUs (k is as small as it can be)";
-  return options.instances > 1 ? std::string("use fewer instances or ") + less : std::string("use ") + less;
+  return smallerFix(work.rootChunks > 1, options);
 }
 
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,

@@ -49,17 +49,21 @@ bool ProgramWriter::mustWait(int rank, int block, StepPlace place, bool acquires
 }
 
 StepPlace ProgramWriter::append(int rank, int block, StepType type, Slot src, Slot dst, int count,
-                                std::vector<StepPlace> after) {
+                                std::span<const StepPlace> after) {
   // Of each other threadblock, the latest.
-  std::sort(after.begin(), after.end());
-  std::vector<StepPlace> waits;
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    const bool isLatest = i + 1 == after.size() || after[i + 1].block != after[i].block;
-    if (isLatest && after[i].block >= 0 && after[i].block != block &&
-        mustWait(rank, block, after[i], src.buffer == Buffer::output)) {
-      waits.push_back(after[i]);
+  std::vector<StepPlace>& waits = m_after;
+  waits.assign(after.begin(), after.end());
+  std::sort(waits.begin(), waits.end());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    const StepPlace place = waits[i];
+    const bool isLatest = i + 1 == waits.size() || waits[i + 1].block != place.block;
+    if (isLatest && place.block >= 0 && place.block != block &&
+        mustWait(rank, block, place, src.buffer == Buffer::output)) {
+      waits[kept++] = place;
     }
   }
+  waits.resize(kept);
   std::vector<Step>& steps = m_program.ranks[rank].threadBlocks[block].steps;
   for (std::size_t i = 0; i <= waits.size(); ++i) {
     const bool isLast = i + 1 >= waits.size();
@@ -89,7 +93,7 @@ StepPlace ProgramWriter::addUp(int rank, int block, const std::vector<Addend>& a
   StepPlace place;
   for (std::size_t i = 0; i < addends.size(); ++i) {
     place = append(rank, block, StepType::reduce, addends[i].slot, into, count,
-                   i == 0 ? std::move(before) : std::vector<StepPlace>{});
+                   i == 0 ? std::span<const StepPlace>(before) : std::span<const StepPlace>());
   }
   return place;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "lowering/lowering.hpp"
@@ -37,7 +38,7 @@ public:
   /// Waits for all of the places: the order of a threadblock's own steps, and what it has waited for before, need no
   /// further waiting. All waits but one take a nop.
   StepPlace append(int rank, int block, program::StepType type, program::Slot src, program::Slot dst, int count,
-                   std::vector<StepPlace> after);
+                   std::span<const StepPlace> after);
 
   /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and for `before`, and the
   /// runtime makes one reduction of all steps. @return the last step, or none without addends
@@ -62,12 +63,13 @@ private:
   program::Program m_program;
   StepOrigin m_origin;
   StepOrigins m_origins;
+  std::vector<StepPlace> m_after;                          ///< of the step that is appended
   std::vector<std::vector<std::vector<Waited>>> m_waited;  ///< by rank, waiting block, other block
 };
 
 /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
-/// slice of every buffer. @param slices of a buffer that holds all of them: the first chunk of each, and one more at the
-/// end  @param scratch by rank: chunks taken
+/// slice of every buffer. @param slices of a buffer that holds all of them: the first chunk of each, and one more at
+/// the end  @param scratch by rank: chunks taken
 [[nodiscard]] program::Program sideBySide(program::Program single, const std::vector<int>& slices,
                                           const std::vector<int>& scratch, const Options& options);
 

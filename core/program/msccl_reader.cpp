@@ -381,19 +381,19 @@ std::int64_t Reader::integer(const Attribute* attribute, std::int64_t absent, bo
     return absent;
   }
   const Number number = readNumber(attribute->value);
-  const std::string what = std::string(attribute->key) + "=" + inQuotes(attribute->value);
+  const auto what = [&] { return std::string(attribute->key) + "=" + inQuotes(attribute->value); };
   if (number.used == 0) {
-    fault(Rule::number, attribute->at, what + " is not a number; the runtime reads 0", "write a decimal integer");
+    fault(Rule::number, attribute->at, what() + " is not a number; the runtime reads 0", "write a decimal integer");
   } else if (number.used != attribute->value.size()) {
-    fault(Rule::number, attribute->at, what + " is not an integer; the runtime reads " + std::to_string(number.value),
+    fault(Rule::number, attribute->at, what() + " is not an integer; the runtime reads " + std::to_string(number.value),
           "write a decimal integer");
   } else if (!wide && toInt(number.value) != number.value) {
-    fault(Rule::number, attribute->at, what + " does not fit the runtime's 32-bit integer");
+    fault(Rule::number, attribute->at, what() + " does not fit the runtime's 32-bit integer");
   } else if (number.base == 16 || (number.base == 8 && (number.value > 7 || number.value < -7))) {
-    warn(
-        Rule::octal, attribute->at,
-        what + (number.base == 16 ? " is read as hexadecimal: " : " is read as octal: ") + std::to_string(number.value),
-        "write a decimal integer without leading zeros");
+    warn(Rule::octal, attribute->at,
+         what() + (number.base == 16 ? " is read as hexadecimal: " : " is read as octal: ") +
+             std::to_string(number.value),
+         "write a decimal integer without leading zeros");
   }
   return number.value;
 }
@@ -738,18 +738,18 @@ void Reader::checkOffset(const Attribute* attribute, const Slot& slot, int count
   const int chunks = slot.buffer == Buffer::input    ? m_rankProgram.inputChunks
                      : slot.buffer == Buffer::output ? m_rankProgram.outputChunks
                                                      : m_rankProgram.scratchChunks;
-  const std::string what = std::string(word) + "off=" + std::to_string(slot.offset);
+  const auto what = [&] { return std::string(word) + "off=" + std::to_string(slot.offset); };
   if (slot.offset > m_limits.offset) {
     const int wrapped = static_cast<std::int16_t>(slot.offset);
     fault(Rule::stepOffset, attribute->at,
-          what + " does not fit the runtime's 16-bit offset and becomes " + std::to_string(wrapped),
+          what() + " does not fit the runtime's 16-bit offset and becomes " + std::to_string(wrapped),
           "use fewer chunks");
   } else if (slot.offset < 0) {
-    fault(Rule::stepOffset, attribute->at, what + " on a step that uses it");
+    fault(Rule::stepOffset, attribute->at, what() + " on a step that uses it");
   } else if (std::int64_t{slot.offset} + std::max(0, count) > chunks) {
     fault(Rule::stepOffset, attribute->at,
-          what + " with cnt=" + std::to_string(count) + " leaves the " + std::to_string(chunks) + " chunks of buffer " +
-              std::string(1, letter(slot.buffer)),
+          what() + " with cnt=" + std::to_string(count) + " leaves the " + std::to_string(chunks) +
+              " chunks of buffer " + std::string(1, letter(slot.buffer)),
           "the gpu element states the sizes of the buffers");
   }
 }

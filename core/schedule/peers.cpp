@@ -80,8 +80,17 @@ void addTrees(const Forest& forest, const Progress& progress, PeerLists& peers) 
   }
 }
 
-/// The peers of each GPU where all forests have the same rotations. The image of an edge from a to b under the product
-/// that takes a to rank 0 leads from there to the difference of the two, place by place; and likewise back.
+/// Where rank 0 finds `to` as seen from `from`: the image of an edge between them under the product that takes `from`
+/// to rank 0 leads from there to the difference of the two, place by place.
+fabric::Rank differenceOf(fabric::Rank from, fabric::Rank to, const std::vector<Rotation>& rotations) {
+  fabric::Rank difference = to;
+  for (const Rotation& rotation : rotations) {
+    difference = rotated(difference, rotation, rotation.count - from / rotation.step % rotation.count);
+  }
+  return difference;
+}
+
+/// The peers of each GPU where all forests have the same rotations.
 std::optional<int> rotatedPeers(const Schedule& schedule) {
   const std::vector<Rotation>* rotations = nullptr;
   std::vector<char> isPeer;
@@ -96,11 +105,7 @@ std::optional<int> rotatedPeers(const Schedule& schedule) {
     isPeer.resize((*forest)->gpuCount, 0);
     for (const TreeEdge& edge : (*forest)->edges) {
       for (const auto& [from, to] : {std::pair(edge.parent, edge.child), std::pair(edge.child, edge.parent)}) {
-        fabric::Rank difference = to;
-        for (const Rotation& rotation : *rotations) {
-          difference = rotated(difference, rotation, rotation.count - from / rotation.step % rotation.count);
-        }
-        isPeer[difference] = 1;
+        isPeer[differenceOf(from, to, *rotations)] = 1;
       }
     }
   }
@@ -128,6 +133,20 @@ std::vector<int> peersOf(const Schedule& schedule, const fabric::Fabric& fabric,
 int maxPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
   const std::vector<int> counts = peersOf(schedule, fabric, progress);
   return counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+}
+
+std::optional<int> peersOneWay(const Forest& forest) {
+  if (forest.rotations.empty()) {
+    return std::nullopt;
+  }
+  std::vector<char> isChild(static_cast<std::size_t>(forest.gpuCount), 0);
+  std::vector<char> isParent(isChild.size(), 0);
+  for (const TreeEdge& edge : forest.edges) {
+    isChild[differenceOf(edge.parent, edge.child, forest.rotations)] = 1;
+    isParent[differenceOf(edge.child, edge.parent, forest.rotations)] = 1;
+  }
+  return static_cast<int>(
+      std::max(std::count(isChild.begin(), isChild.end(), 1), std::count(isParent.begin(), isParent.end(), 1)));
 }
 
 }  // namespace coppice::schedule

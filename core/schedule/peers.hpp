@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -15,5 +16,9 @@ namespace coppice::schedule {
 
 /// The largest of them; 0 without trees.
 [[nodiscard]] int maxPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress = {});
+
+/// Of one rank, how many GPUs it sends to or receives from, whichever are more, in a forest whose rotations tell for
+/// all ranks at once; nothing without rotations.
+[[nodiscard]] std::optional<int> peersOneWay(const Forest& forest);
 
 }  // namespace coppice::schedule

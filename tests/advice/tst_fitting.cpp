@@ -9,14 +9,13 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/peers/peer_limit.hpp"
+#include "lowering/footprint.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "support/preset_fabrics.hpp"
 
 using namespace coppice;
 using test::presetFabric;
-
-namespace {}  // namespace
 
 class TestFitting : public QObject {
   Q_OBJECT
@@ -64,7 +63,9 @@ private Q_SLOTS:
     bool hasTrees = false;
     bool hasPeers = false;
     Bandwidth before = generated->schedule.algbw;
-    for (const advice::Fit& fit : *fits) {
+    QVERIFY(!fits->never);
+    QVERIFY(fits->untried.empty());
+    for (const advice::Fit& fit : fits->fits) {
       QVERIFY(fit.algbw <= before);
       before = fit.algbw;
       QVERIFY(fit.share == fit.algbw / generated->schedule.bound);
@@ -102,7 +103,55 @@ private Q_SLOTS:
     QVERIFY(generated);
     const auto fits = advice::whatFits(fabric, advice::requestOf(generated->schedule), generated->schedule, {});
     QVERIFY(fits);
-    QVERIFY(fits->empty());
+    QVERIFY(fits->fits.empty());
+  }
+
+  /// Where no trees fit, nothing is generated.
+  void neverFits() {
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "512"}, {"network", "simple"}});
+    const auto generated = forestcoll::generate(fabric, {});
+    QVERIFY(generated);
+    const auto program = lowering::lower(fabric, generated->schedule, {});
+    QVERIFY(!program);
+    QCOMPARE(program.error().code, ErrorCode::limit);
+    const auto fits = advice::whatFits(fabric, advice::requestOf(generated->schedule), generated->schedule, {}, {}, 0);
+    QVERIFY(fits);
+    QVERIFY(fits->never);
+    QVERIFY(fits->fits.empty() && fits->untried.empty());
+    // A runtime without that limit.
+    lowering::Options options;
+    options.runtime = program::Runtime::mscclpp;
+    const auto others =
+        advice::whatFits(fabric, advice::requestOf(generated->schedule), generated->schedule, options, {}, 0);
+    QVERIFY(others);
+    QVERIFY(!others->never);
+    QVERIFY(others->fits.empty());
+    QVERIFY(!others->untried.empty());
+  }
+
+  /// Large programs are planned: what is offered can be written all the same, and the search says what it left out.
+  void planned() {
+    const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "64"}, {"network", "simple"}});
+    const auto generated = forestcoll::generate(fabric, {});
+    QVERIFY(generated);
+    lowering::Options options;
+    options.instances = 2;
+    const auto whole = lowering::messagesOf(generated->schedule);
+    QVERIFY(!lowering::lower(fabric, generated->schedule, options));
+    const auto fits =
+        advice::whatFits(fabric, advice::requestOf(generated->schedule), generated->schedule, options, {}, 2 * whole);
+    QVERIFY(fits);
+    QVERIFY(!fits->fits.empty());
+    const advice::Fit& fit = fits->fits.front();
+    QVERIFY(!fit.isWritten);
+    QVERIFY(fit.maxPeers);
+    const auto again = forestcoll::generateWithPeers(fabric, {}, *fit.maxPeers);
+    QVERIFY(again);
+    const auto footprint = lowering::footprint(fabric, again->generated.schedule, options);
+    QVERIFY(footprint);
+    QCOMPARE(footprint->threadBlocks, fit.threadBlocks);
+    const auto lowered = lowering::lower(fabric, again->generated.schedule, options);
+    QVERIFY2(lowered, lowered ? "" : describe(lowered.error()).c_str());
   }
 
   void cancelled() {

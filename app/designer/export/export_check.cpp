@@ -14,6 +14,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/jobs/bound.hpp"
+#include "lowering/footprint.hpp"
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/used_sizes.hpp"
@@ -185,6 +186,18 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
   return true;
 }
 
+/// "k = 1, 28 peers per GPU"
+QString settingsText(std::optional<std::int64_t> k, std::optional<int> peers) {
+  QStringList parts;
+  if (k) {
+    parts << Texts::tr("k = %1").arg(*k);
+  }
+  if (peers) {
+    parts << Texts::tr("%1 peers per GPU").arg(*peers);
+  }
+  return parts.join(u", "_s);
+}
+
 /// Schedules with fewer trees or peers that fit, with their exact price.
 void offerSchedules(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                     CheckRow& row) {
@@ -201,16 +214,16 @@ void offerSchedules(const ScheduleResult& result, const lowering::Options& optio
   if (!fits) {
     return;
   }
-  for (const advice::Fit& fit : *fits) {
+  if (fits->never) {
+    row.detail += u' ' + Texts::tr("No other trees fit either: %1.").arg(text(fits->never->message));
+  }
+  for (const advice::Fit& fit : fits->fits) {
     if (result.options.integer(kMaxPeers) && !fit.maxPeers) {
       continue;  // it was tried without the limit that this schedule has
     }
     CheckFix fix{{}, options, fit.k, fit.maxPeers};
-    const QString trees = fit.k ? Texts::tr("k = %1").arg(*fit.k) : QString();
     // What is reached, not the limit that leads to it.
-    const QString peers =
-        fit.maxPeers ? Texts::tr("%1 peers per GPU").arg(fit.peers.value_or(*fit.maxPeers)) : QString();
-    const QString both = trees.isEmpty() ? peers : (peers.isEmpty() ? trees : trees + u", "_s + peers);
+    const QString both = settingsText(fit.k, fit.peers ? fit.peers : fit.maxPeers);
     fix.label = Texts::tr("Generate with %1").arg(both);
     const QString share = fit.share == Rational(1) ? Texts::tr("the optimum")
                                                    : Texts::tr("%1 (%2) of the optimum")
@@ -221,6 +234,15 @@ void offerSchedules(const ScheduleResult& result, const lowering::Options& optio
                                   exactly(fit.algbw), share)
                              .arg(fit.height);
     row.fixes.push_back(std::move(fix));
+  }
+  QStringList untried;
+  for (const advice::Fit& fit : fits->untried) {
+    untried << settingsText(fit.k, fit.maxPeers);
+  }
+  if (!untried.isEmpty()) {
+    row.detail +=
+        u' ' + Texts::tr("Not tried, as each takes long on %1: %2.")
+                   .arg(counted(result.fabric->gpuCount(), Texts::tr("GPU"), Texts::tr("GPUs")), untried.join(u"; "_s));
   }
 }
 
@@ -269,8 +291,10 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     if (changesInstances && hasInstances) {
       continue;
     }
-    const auto lowered = lowering::lower(*result.fabric, result.schedule, candidate.options, quiet);
-    if (lowered) {
+    const bool fits = result.forests() != nullptr
+                          ? lowering::footprint(*result.fabric, *result.forests(), candidate.options, quiet).hasValue()
+                          : lowering::lower(*result.fabric, result.schedule, candidate.options, quiet).hasValue();
+    if (fits) {
       hasInstances = hasInstances || changesInstances;
       fixes.push_back(std::move(candidate));
     }
