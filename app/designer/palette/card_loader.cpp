@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/palette/card_loader.hpp"
 
+#include <QCoreApplication>
 #include <QSettings>
+#include <QThreadPool>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <utility>
 
 #include "base/units.hpp"
@@ -39,6 +43,22 @@ CardFacts guarded(const Work& work) {
   }
 }
 
+/// One thread for the cards of all windows, behind everything that is waited for.
+QThreadPool& cardThreads() {
+  static QThreadPool threads;
+  [[maybe_unused]] static const bool isSetUp = [] {
+    threads.setMaxThreadCount(1);
+    threads.setThreadPriority(QThread::LowPriority);
+    // Pictures need the application.
+    qAddPostRoutine([] {
+      threads.clear();
+      threads.waitForDone();
+    });
+    return true;
+  }();
+  return threads;
+}
+
 }  // namespace
 
 CardFacts boundFacts(const Model& model, std::stop_token stop) {
@@ -56,15 +76,29 @@ CardFacts boundFacts(const Model& model, std::stop_token stop) {
   return facts;
 }
 
-CardLoader::CardLoader(bool keepsBounds, QObject* parent) : QObject(parent), m_keepsBounds(keepsBounds) {
-  m_pool.setMaxThreadCount(1);
-  m_pool.setThreadPriority(QThread::LowPriority);
+struct CardLoader::Door {
+  std::mutex mutex;
+  CardLoader* loader = nullptr;
+
+  /// Calls take(loader) on the loader's thread.
+  void pass(std::function<void(CardLoader&)> take) {
+    const std::lock_guard lock(mutex);
+    if (loader != nullptr) {
+      QMetaObject::invokeMethod(
+          loader, [to = loader, take = std::move(take)] { take(*to); }, Qt::QueuedConnection);
+    }
+  }
+};
+
+CardLoader::CardLoader(bool keepsBounds, QObject* parent)
+    : QObject(parent), m_keepsBounds(keepsBounds), m_door(std::make_shared<Door>()) {
+  m_door->loader = this;
 }
 
 CardLoader::~CardLoader() {
   m_stop.request_stop();
-  m_pool.clear();
-  m_pool.waitForDone();
+  const std::lock_guard lock(m_door->mutex);
+  m_door->loader = nullptr;
 }
 
 const CardFacts* CardLoader::facts(const QString& key) const {
@@ -80,8 +114,11 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
   m_ordered[key] = pixels;
   constexpr int kPicture = 1;
   constexpr int kBound = 0;
-  m_pool.start(
-      [this, key, make, size, devicePixelRatio, stop = m_stop.get_token()] {
+  cardThreads().start(
+      [door = m_door, key, make, size, devicePixelRatio, stop = m_stop.get_token()] {
+        if (stop.stop_requested()) {
+          return;
+        }
         const CardFacts facts = guarded([&] {
           auto made = make();
           if (!made) {
@@ -94,10 +131,7 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
           }
           return result;
         });
-        if (!stop.stop_requested()) {
-          QMetaObject::invokeMethod(
-              this, [this, key, facts] { takePicture(key, facts); }, Qt::QueuedConnection);
-        }
+        door->pass([key, facts](CardLoader& loader) { loader.takePicture(key, facts); });
       },
       kPicture);
   if (!withBound) {
@@ -111,16 +145,16 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
       return;
     }
   }
-  m_pool.start(
-      [this, key, make, stop = m_stop.get_token()] {
+  cardThreads().start(
+      [door = m_door, key, make, stop = m_stop.get_token()] {
+        if (stop.stop_requested()) {
+          return;
+        }
         const CardFacts facts = guarded([&] {
           auto made = make();
           return made ? boundFacts(*made, stop) : failed(errorText(made.error()));
         });
-        if (!stop.stop_requested()) {
-          QMetaObject::invokeMethod(
-              this, [this, key, facts] { takeBound(key, facts); }, Qt::QueuedConnection);
-        }
+        door->pass([key, facts](CardLoader& loader) { loader.takeBound(key, facts); });
       },
       kBound);
 }

@@ -28,7 +28,7 @@ struct CardFacts {
 };
 
 /// Makes pictures and bounds of fabrics in the background, one after the other, pictures first. Bounds are remembered
-/// over sessions where a cache is named.
+/// over sessions where a cache is named. Destruction stops the work and does not wait for it.
 class CardLoader : public QObject {
   Q_OBJECT
 
@@ -53,7 +53,9 @@ private:
   void takeBound(const QString& key, const CardFacts& facts);
 
   bool m_keepsBounds;
-  QThreadPool m_pool;
+  /// Answers go through it to the loader, and nowhere once that is gone.
+  struct Door;
+  std::shared_ptr<Door> m_door;
   std::stop_source m_stop;
   std::map<QString, CardFacts> m_facts;
   std::map<QString, QSize> m_ordered;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -170,9 +171,17 @@ void Playback::collect(const Progress& progress) {
       waits[{each.when.message, each.when.repeat}] = each.waitedFor;
     }
     begins.reserve(begins.size() + run.intervals.size());
+    m_arrivals.reserve(begins.capacity());
     for (const simulate::Interval& interval : run.intervals) {
       const auto at = static_cast<std::uint32_t>(begins.size());
-      begins.push_back({m_beginOfPhase.back() + interval.flowing.count() * kPlaybackNanoseconds, at});
+      if (at % kMessagesPerLook == 0) {
+        throwIfCancelled(progress);
+      }
+      const double begin = m_beginOfPhase.back() + interval.flowing.count() * kPlaybackNanoseconds;
+      const double arrived = m_beginOfPhase.back() + interval.arrived.count() * kPlaybackNanoseconds;
+      begins.push_back({begin, at});
+      m_arrivals.push_back(arrived);
+      m_longest = std::max(m_longest, arrived - begin);
       if (const auto found = waits.find({interval.message, interval.repeat}); found != waits.end()) {
         critical.emplace_back(at, found->second);
       }
@@ -200,29 +209,31 @@ void Playback::collect(const Progress& progress) {
   begins = {};
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
   m_blockArrived.assign((m_order.size() + kBlock - 1) / kBlock, 0);
-  m_arrivals.reserve(m_order.size());
   for (std::size_t at = 0; at < m_order.size(); ++at) {
-    const Message message = messageAt(at);
-    m_longest = std::max(m_longest, message.arrived - message.begin);
     double& last = m_blockArrived[at / kBlock];
-    last = std::max(last, message.arrived);
-    m_arrivals.push_back(message.arrived);
+    last = std::max(last, m_arrivals[m_order[at]]);
   }
-  std::sort(m_arrivals.begin(), m_arrivals.end());
   throwIfCancelled(progress);
   progress.report("collecting", kAddedUp);
   if (m_order.size() > kMaxExactMessages) {
-    addUpParts();
+    const std::jthread sorting([this] { std::sort(m_arrivals.begin(), m_arrivals.end()); });
+    addUpParts(progress);
   } else {
+    std::sort(m_arrivals.begin(), m_arrivals.end());
     addUpArrivals();
   }
 }
 
-Playback::Message Playback::intervalTimes(std::size_t interval) const {
+std::uint32_t Playback::phaseOf(std::size_t interval) const {
   std::uint32_t phase = 0;
   while (phase + 1 < m_firstOfPhase.size() && interval >= m_firstOfPhase[phase + 1]) {
     ++phase;
   }
+  return phase;
+}
+
+Playback::Message Playback::intervalTimes(std::size_t interval) const {
+  const std::uint32_t phase = phaseOf(interval);
   const simulate::Interval times = m_details.phases[phase].run.intervals[interval - m_firstOfPhase[phase]];
   // Added as collect() adds it: the same begin to the last bit.
   const double offset = m_beginOfPhase[phase];
@@ -389,23 +400,47 @@ std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind, ColorBy 
   return lanes;
 }
 
-TimelineLanes Playback::lanesOnDemand(const std::shared_ptr<const Playback>& run, LaneKind kind, ColorBy color) {
+TimelineLanes Playback::lanesOnDemand(const std::shared_ptr<const Playback>& run, LaneKind kind, ColorBy color,
+                                      const Progress& progress) {
   // Which messages each lane has, in one list: 4 bytes for each place of a message.
   struct Places {
     std::vector<std::uint32_t> messages;
     std::vector<std::size_t> first;  // by lane, and the end
   };
   const auto places = std::make_shared<Places>();
+  // Links and GPUs are counted by their number, as each message is in several lanes.
+  const std::size_t numbers = kind == LaneKind::links  ? run->m_result->fabric->arcs().size()
+                              : kind == LaneKind::gpus ? run->m_result->fabric->gpus().size()
+                                                       : 0;
+  std::vector<std::size_t> byNumber(numbers, 0);
   std::map<std::size_t, std::size_t> count;  // by key
-  for (std::size_t at = 0; at < run->m_order.size(); ++at) {
-    run->eachLane(run->messageAt(at), kind, [&](std::size_t key) { ++count[key]; });
-  }
   TimelineLanes lanes;
+  std::vector<simulate::MessageId> messageOf;  // by interval
+  messageOf.reserve(run->m_order.size());
+  for (std::size_t interval = 0; interval < run->m_order.size(); ++interval) {
+    if (interval % kMessagesPerLook == 0 && progress.isCancelled()) {
+      return {};
+    }
+    const Message message = run->intervalTimes(interval);
+    messageOf.push_back(message.message);
+    lanes.end = std::max(lanes.end, message.end);
+    run->eachLane(message, kind, [&](std::size_t key) { ++(numbers > 0 ? byNumber[key] : count[key]); });
+  }
+  for (std::size_t number = 0; number < numbers; ++number) {
+    if (byNumber[number] > 0) {
+      count.emplace_hint(count.end(), number, byNumber[number]);
+    }
+  }
+  std::vector<std::size_t>& laneOfNumber = byNumber;
   std::unordered_map<std::size_t, std::size_t> laneOf;
   std::size_t all = 0;
   std::optional<std::size_t> last;
   for (const auto& [key, size] : count) {
-    laneOf.emplace(key, lanes.lanes.size());
+    if (numbers > 0) {
+      laneOfNumber[key] = lanes.lanes.size();
+    } else {
+      laneOf.emplace(key, lanes.lanes.size());
+    }
     lanes.lanes.push_back(
         {run->laneName(key, kind), {}, kind != LaneKind::gpus && (!last || !run->isSameGroup(key, *last, kind))});
     last = key;
@@ -417,17 +452,24 @@ TimelineLanes Playback::lanesOnDemand(const std::shared_ptr<const Playback>& run
   std::vector<std::size_t> next(places->first.begin(), std::prev(places->first.end()));
   lanes.paths.resize(1);
   for (std::size_t at = 0; at < run->m_order.size(); ++at) {
-    const Message message = run->messageAt(at);
+    if (at % kMessagesPerLook == 0 && progress.isCancelled()) {
+      return {};
+    }
+    Message message;
+    message.message = messageOf[run->m_order[at]];
+    message.phase = run->phaseOf(run->m_order[at]);
+    if (run->m_critical.contains(at)) {
+      message = run->messageAt(at);
+    }
     bool isFirst = true;
     run->eachLane(message, kind, [&](std::size_t key) {
-      const std::size_t lane = laneOf.at(key);
+      const std::size_t lane = numbers > 0 ? laneOfNumber[key] : laneOf.at(key);
       places->messages[next[lane]++] = static_cast<std::uint32_t>(at);
       if (std::exchange(isFirst, false) && message.waitedFor) {
         lanes.paths[0].push_back(
             {lane, message.begin, message.end, waitName(static_cast<std::uint8_t>(*message.waitedFor))});
       }
     });
-    lanes.end = std::max(lanes.end, message.end);
   }
   lanes.longest.assign(lanes.lanes.size(), run->m_longest);
   lanes.barsOf = [run, places, color](std::size_t lane) {
@@ -567,7 +609,7 @@ std::int64_t Playback::activeCount(double time) const {
   return std::max<std::int64_t>(0, (begun - m_order.begin()) - (arrived - m_arrivals.begin()));
 }
 
-void Playback::addUpParts() {
+void Playback::addUpParts(const Progress& progress) {
   const std::size_t arcs = m_result->fabric->arcs().size();
   const double part = m_duration / kParts;
   const auto partOf = [&](double time) { return std::min(static_cast<std::size_t>(time / part), kParts - 1); };
@@ -576,8 +618,12 @@ void Playback::addUpParts() {
   const std::size_t gpus = m_result->fabric->gpus().size();
   m_partShares.assign(kParts * gpus, 0);
   m_partMerges.assign(kParts * gpus, false);
-  for (std::size_t at = 0; at < m_order.size(); ++at) {
-    const Message message = messageAt(at);
+  // As they are recorded, which reads memory in order.
+  for (std::size_t interval = 0; interval < m_order.size(); ++interval) {
+    if (interval % kMessagesPerLook == 0) {
+      throwIfCancelled(progress);
+    }
+    const Message message = intervalTimes(interval);
     if (const auto links = arcsOf(message); !links.empty()) {
       const std::size_t place = partOf(message.arrived) * gpus + static_cast<std::size_t>(messageOf(message).to);
       m_partShares[place] += static_cast<float>(bytesOf(message));

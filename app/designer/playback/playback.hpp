@@ -83,8 +83,9 @@ public:
   /// messages.
   [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind, ColorBy color = ColorBy::parts) const;
   /// The same, whose bars are made when they are drawn: for runs of many messages. The run is kept by what comes back.
+  /// Empty after a cancel.
   [[nodiscard]] static TimelineLanes lanesOnDemand(const std::shared_ptr<const Playback>& run, LaneKind kind,
-                                                   ColorBy color);
+                                                   ColorBy color, const Progress& progress = {});
   /// Runs with more messages have lanes on demand.
   static constexpr std::size_t kManyMessages = 500'000;
   /// Messages of a schedule that are recorded, before pieces. Of larger ones some roots stand for all.
@@ -114,12 +115,15 @@ public:
 private:
   /// Messages that are skipped together where all of them have arrived.
   static constexpr std::size_t kBlock = 256;
+  /// Between two looks at the stop token.
+  static constexpr std::size_t kMessagesPerLook = std::size_t{1} << 16;
   /// Runs with more messages keep the use of each link for parts of the time, as no frame can add up all of them.
   static constexpr std::size_t kMaxExactMessages = 50'000;
   static constexpr std::size_t kParts = 512;
   static constexpr std::size_t kPartsOfPhase = std::size_t{1} << 32;
   static constexpr std::size_t kBlocksOfRank = std::size_t{1} << 20;
   void collect(const Progress& progress = {});
+  [[nodiscard]] std::uint32_t phaseOf(std::size_t interval) const;
   /// Without the wait.
   [[nodiscard]] Message intervalTimes(std::size_t interval) const;
   /// Place in m_order of the first that begins then or later.
@@ -128,7 +132,8 @@ private:
   /// Calls add(key) for each lane that the message is in.
   template <typename Add>
   void eachLane(const Message& message, LaneKind kind, const Add& add) const;
-  void addUpParts();
+  /// Throws CancelledError.
+  void addUpParts(const Progress& progress);
   void addUpArrivals();
   [[nodiscard]] std::vector<Motion::Arrival> arrivalsAt(double time, const FabricMap& map) const;
   /// By arc or rank, without names.

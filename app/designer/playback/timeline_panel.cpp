@@ -29,8 +29,9 @@ namespace {
 
 constexpr int kThousand = 1000;
 
-TimelineLanes lanesOf(const PlaybackPtr& run, Playback::LaneKind kind, Playback::ColorBy color) {
-  return run->messageCount() > Playback::kManyMessages ? Playback::lanesOnDemand(run, kind, color)
+TimelineLanes lanesOf(const PlaybackPtr& run, Playback::LaneKind kind, Playback::ColorBy color,
+                      const Progress& progress) {
+  return run->messageCount() > Playback::kManyMessages ? Playback::lanesOnDemand(run, kind, color, progress)
                                                        : TimelineLanes(run->lanes(kind, color), &Playback::waitName);
 }
 
@@ -275,7 +276,7 @@ void TimelinePanel::record() {
     auto playback = Playback::record(result, bytes, progress, played);
     if (playback) {
       recorded->playback = *std::move(playback);
-      recorded->lanes = lanesOf(recorded->playback, kind, color);
+      recorded->lanes = lanesOf(recorded->playback, kind, color, progress);
     } else {
       recorded->problem = sentence(playback.error());
     }
@@ -310,13 +311,15 @@ void TimelinePanel::orderLanes() {
   // While a run is simulated, it brings its lanes. A measured run is of a program, and so is its plan.
   if (m_playback && (m_measured || m_played == played())) {
     m_job.submit(
-        [playback = m_playback, measured = m_measured, kind = laneKind(), color = colorBy()](const std::stop_token&) {
+        [playback = m_playback, measured = m_measured, kind = laneKind(), color = colorBy()](std::stop_token stop) {
+          Progress progress;
+          progress.stop = std::move(stop);
           return std::make_shared<Recorded>(Recorded{
               playback,
               measured,
               {},
               measured ? TimelineLanes(Playback::lanesOfBoth(*playback, *measured, kind, color), &Playback::waitName)
-                       : lanesOf(playback, kind, color)});
+                       : lanesOf(playback, kind, color, progress)});
         });
   } else if (m_result) {
     m_isRecordWanted = true;

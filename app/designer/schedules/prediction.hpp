@@ -27,8 +27,9 @@ struct Prediction {
 };
 using PredictionPtr = std::shared_ptr<const Prediction>;
 
-/// Messages of a schedule that are simulated for a comparison: about 300 MB. Of larger ones some roots stand for all.
-inline constexpr std::int64_t kMaxComparedMessages = std::int64_t{3} << 19;
+/// Messages of a schedule that are simulated for a comparison: about 200 MB, all trees of 1,024 GPUs. Of larger ones
+/// some roots stand for all.
+inline constexpr std::int64_t kMaxComparedMessages = std::int64_t{1} << 20;
 
 /// What is simulated of a schedule, or of the program that stands for one. The result must outlive it.
 [[nodiscard]] Result<std::unique_ptr<simulate::Subject>> subjectOf(
