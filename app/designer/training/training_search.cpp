@@ -83,6 +83,12 @@ QString milliseconds(const Rational& nanoseconds) {
   return QString::number(nanoseconds.toDouble() / kMilli, 'f', 2);
 }
 
+QString duration(const Rational& nanoseconds) {
+  const Rational second(1'000'000'000);
+  const Rational least = Rational(10) * second;
+  return nanoseconds < least ? milliseconds(nanoseconds) + u" ms"_s : decimal(nanoseconds / second) + u" s"_s;
+}
+
 QString microseconds(const Rational& nanoseconds) {
   constexpr int kPlaces = 3;
   return decimal(nanoseconds / Rational(1000), kPlaces);
@@ -98,8 +104,8 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan);
   PlanText text;
   text.headline =
-      TrainingTexts::tr("%1 ms per step: at most %2 tokens/s, %3 per GPU, %4 of the peak (MFU)")
-          .arg(milliseconds(plan.overlapped()), grouped(figures.tokensPerSecond),
+      TrainingTexts::tr("%1 per step: at most %2 tokens/s, %3 per GPU, %4 of the peak (MFU)")
+          .arg(duration(plan.overlapped()), grouped(figures.tokensPerSecond),
                grouped(figures.tokensPerSecond / Rational(gpus)), percentOf(figures.utilization, Rational(1)));
   if (figures.days) {
     text.headline += TrainingTexts::tr(". The training takes at least %1 days").arg(decimal(*figures.days));
@@ -112,8 +118,8 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   text.limitedBy = isCommunication ? TrainingTexts::tr("Limited by communication")
                    : plan.bubble.isZero()
                        ? TrainingTexts::tr("Limited by computation")
-                       : TrainingTexts::tr("Limited by computation, with %1 ms of the pipeline's bubble")
-                             .arg(milliseconds(plan.bubble));
+                       : TrainingTexts::tr("Limited by computation, with %1 of the pipeline's bubble")
+                             .arg(duration(plan.bubble));
   return text;
 }
 

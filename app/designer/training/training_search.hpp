@@ -43,6 +43,8 @@ struct PlanText {
 
 /// "412.50"
 [[nodiscard]] QString milliseconds(const Rational& nanoseconds);
+/// With its unit: milliseconds, or seconds from ten on.
+[[nodiscard]] QString duration(const Rational& nanoseconds);
 /// "412.500"
 [[nodiscard]] QString microseconds(const Rational& nanoseconds);
 /// "12.345"

@@ -92,10 +92,10 @@ void TestDesignerTraining::plansAreThoseOfTheFlow() {
   }
   QVERIFY(shown.panel->isCurrent());
   const QString headline = shown.text("trainingHeadline");
-  QVERIFY2(headline.contains(milliseconds(choice.plans.front().overlapped()) + u" ms per step"_s), qPrintable(headline));
+  QVERIFY2(headline.contains(duration(choice.plans.front().overlapped()) + u" per step"_s), qPrintable(headline));
   // Another plan, another headline.
   shown.panel->table().selectRow(1);
-  const QString second = milliseconds(choice.plans[1].overlapped());
+  const QString second = duration(choice.plans[1].overlapped());
   QVERIFY2(shown.text("trainingHeadline").contains(second), qPrintable(shown.text("trainingHeadline")));
 }
 
