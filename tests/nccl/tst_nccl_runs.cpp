@@ -163,7 +163,8 @@ fabric::NodeDescription nodeOf(const std::string& id, fabric::NodeKind kind) {
   return node;
 }
 
-/// Eight GPUs on the root ports of two sockets, as PCI numbers them: so many here, so many there, and again.
+/// Eight GPUs on the root ports of two sockets, as PCI numbers them: `together` on one, then as many on the other, in
+/// turn.
 fabric::Fabric pcieBox(int together = 2, int between = 16) {
   fabric::Description box;
   box.name = "PCIe box";

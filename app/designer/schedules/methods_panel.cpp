@@ -44,6 +44,18 @@ bool hasCapableSwitch(const Model& model) {
   return false;
 }
 
+bool hasAnyGpu(const DocumentFile* file) {
+  if (file == nullptr) {
+    return false;
+  }
+  for (const auto& [id, node] : file->document().model().nodes()) {
+    if (node.kind() == fabric::NodeKind::gpu) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 MethodsPanel::MethodsPanel(QWidget* parent)
@@ -466,7 +478,7 @@ void MethodsPanel::updateWidgets() {
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
   const bool isMade = !m_book || method().makes(m_book->collective());
-  const bool hasGpus = m_root->count() > 0;
+  const bool hasGpus = hasAnyGpu(m_file);
   m_generate->setEnabled(m_book != nullptr && hasGpus && m_amountsFault->isHidden() && m_options->isValid() && isMade);
   const QString refusal = isMade
                               ? (hasGpus ? QString() : tr("The fabric has no GPUs"))

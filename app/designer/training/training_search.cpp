@@ -115,11 +115,11 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
                      QString::fromStdString(use.text);
   }
   const bool isCommunication = workflow::limitsOf(answer.request->demand, answer.choice, plan).isCommunication;
-  text.limitedBy = isCommunication ? TrainingTexts::tr("Limited by communication")
-                   : plan.bubble.isZero()
-                       ? TrainingTexts::tr("Limited by computation")
-                       : TrainingTexts::tr("Limited by computation, with %1 of the pipeline's bubble")
-                             .arg(duration(plan.bubble));
+  text.limitedBy =
+      isCommunication ? TrainingTexts::tr("Limited by communication")
+      : plan.bubble.isZero()
+          ? TrainingTexts::tr("Limited by computation")
+          : TrainingTexts::tr("Limited by computation, with %1 of the pipeline's bubble").arg(duration(plan.bubble));
   return text;
 }
 
