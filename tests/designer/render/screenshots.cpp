@@ -23,6 +23,7 @@
 #include "designer/finder/finder_dialog.hpp"
 #include "designer/frontier/frontier_dialog.hpp"
 #include "designer/help/plurals.hpp"
+#include "designer/palette/card_list.hpp"
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/run/measured_panel.hpp"
@@ -52,7 +53,22 @@ public:
 
   void startPage() {
     open();
-    // Pictures and bounds of the cards come from other threads.
+    // Pictures and bounds of the cards come from another thread.
+    const auto* cards = m_window->findChild<CardList*>(u"startFabrics"_s);
+    const bool isWhole = QTest::qWaitFor(
+        [&] {
+          for (int i = 0; i < cards->count(); ++i) {
+            const CardFacts* facts = cards->factsOf(*cards->item(i));
+            if (facts == nullptr || (facts->bound.isEmpty() && facts->why.isEmpty())) {
+              return false;
+            }
+          }
+          return true;
+        },
+        kLong);
+    if (!isWhole) {
+      fail("the cards of the start page do not come");
+    }
     coppice::waiting::settle();
     shoot(u"start"_s);
   }
