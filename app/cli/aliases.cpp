@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
 #include "command.hpp"
@@ -79,6 +80,11 @@ Report ncclReport(const fabric::Fabric& fabric, Collective collective, const wor
     report.json["nccl_trees_algbw"] = toFraction(figures.found.trees.algbw);
     report.text += "  trees       " + workflow::worthText(fabric, figures.found.trees, figures.bound) + "\n";
   }
+  if (figures.nvls) {
+    report.json["nccl_nvls_algbw"] = toFraction(figures.nvls->load.algbw);
+    report.text += formatted("  %-12s", std::string(figures.nvls->algorithm).c_str()) +
+                   workflow::worthText(fabric, figures.nvls->load, figures.bound) + "\n";
+  }
   report.text += "  NCCL        " + counted(graph.channelCount, "channel") + " at " + graph.speedIntra +
                  " GB/s, before they are repeated\n  schedule    none: " + reason + "\n";
   report.json["uncertain"] = Json::array();
@@ -102,8 +108,9 @@ Result<std::optional<Report>> ncclWithoutSchedule(const GenerateOptions& options
     return values.error();
   }
   const auto capability = values->integer("compute-capability");
-  const auto figures =
-      workflow::ncclFigures(loaded->fabric, *collective, static_cast<int>(capability.value_or(80)), progress);
+  const auto figures = workflow::ncclFigures(
+      loaded->fabric, *collective, static_cast<int>(capability.value_or(workflow::likelyCapability(loaded->fabric))),
+      progress);
   if (!figures) {
     return figures.error();
   }

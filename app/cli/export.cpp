@@ -315,9 +315,8 @@ void addExport(CLI::App& app, Invocation& invocation) {
           "run nccl-tests and PyTorch without and with them, and what to look for)")
       ->default_str("msccl");
   sub.add_option("--compute-capability", options->nccl.computeCapability,
-                 "nccl-...: 70 is V100, 80 A100, 90 H100, 100 B200")
-      ->check(CLI::Range(50, 200))
-      ->capture_default_str();
+                 "nccl-...: 70 is V100, 80 A100, 90 H100, 100 B200; default: by the names and switches of the fabric")
+      ->check(CLI::Range(50, 200));
   sub.add_option("--measured", options->nccl.measured,
                  "nccl-tuner and nccl-bundle: logs and output of nccl-tests, to which the bands are fitted");
   using program::Protocol;

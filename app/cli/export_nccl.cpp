@@ -16,14 +16,17 @@ namespace {
 
 constexpr std::size_t kMaxRunBytes = std::size_t{1} << 30;
 
+Json worthJson(const fabric::Fabric& fabric, const nccl::Load& load) {
+  const fabric::Arc& arc = fabric.arcs()[load.arc];
+  return {{"algbw", toFraction(load.algbw)},
+          {"algbw_GBps", toGBps(load.algbw)},
+          {"limited_by", {{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}}}};
+}
+
 Json worthJson(const fabric::Fabric& fabric, const nccl::FoundGraphs& found) {
-  const auto one = [&](const nccl::Load& load) {
-    const fabric::Arc& arc = fabric.arcs()[load.arc];
-    return Json{{"algbw", toFraction(load.algbw)},
-                {"algbw_GBps", toGBps(load.algbw)},
-                {"limited_by", {{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}}}};
-  };
-  return {{"rings", one(found.allreduce)}, {"trees", one(found.trees)}, {"channels", found.channels.rings.size()}};
+  return {{"rings", worthJson(fabric, found.allreduce)},
+          {"trees", worthJson(fabric, found.trees)},
+          {"channels", found.channels.rings.size()}};
 }
 
 /// The run that bands are fitted to.
@@ -100,15 +103,25 @@ Result<Report> exportNccl(const ExportNcclOptions& options, NcclFile file, bool 
                  {"stock", worthJson(fabric, graphs.stock)},
                  {"best", worthJson(fabric, graphs.best)},
                  {"gains", graphs.gains()},
-                 {"kinds_of_boxes", graphs.kinds()}};
+                 {"kinds_of_boxes", graphs.kinds()},
+                 {"compute_capability", bundle->computeCapability}};
+  if (graphs.nvls) {
+    report.json["stock"]["nvls"] = worthJson(fabric, graphs.nvls->load);
+    report.json["stock"]["nvls"]["algorithm"] = graphs.nvls->algorithm;
+  }
   report.text = "allreduce on " + named(fabric.name()) + ", by congestion\n  bound       " + gigabytes(graphs.bound) +
                 "\n  NCCL        " + workflow::worthText(fabric, graphs.stock.allreduce, graphs.bound) +
                 "\n  its trees   " + workflow::worthText(fabric, graphs.stock.trees, graphs.bound) +
+                (graphs.nvls ? formatted("\n  %-12s", std::string(graphs.nvls->algorithm).c_str()) +
+                                   workflow::worthText(fabric, graphs.nvls->load, graphs.bound)
+                             : std::string()) +
                 "\n  file        " + workflow::worthText(fabric, graphs.best.allreduce, graphs.bound) +
                 "\n  its trees   " + workflow::worthText(fabric, graphs.best.trees, graphs.bound) + "\n";
   if (!graphs.gains()) {
-    report.text +=
-        "  note        no rings were found that are better than those of NCCL's search: the file gains nothing\n";
+    const bool isNvls = graphs.stock.allreduce.algbw < graphs.best.allreduce.algbw;
+    report.text += isNvls ? "  note        NVLS reaches as much as the rings of the file: the file gains nothing\n"
+                          : "  note        no rings were found that are better than those of NCCL's search: the file "
+                            "gains nothing\n";
   }
   Json uncertain = Json::array();
   for (const std::string& sentence : nccl::uncertainties()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct ExportNcclOptions {
   std::string source;                   ///< a fabric, or a schedule for its fabric
   std::string output;                   ///< of a bundle: a new folder
   std::vector<std::string> measured{};  ///< files of a run, to which bands are fitted
-  int computeCapability = 80;
+  std::optional<int> computeCapability{};
 };
 
 /// Writes the file or folder and says what it is worth. Errors: those of the search and of files.

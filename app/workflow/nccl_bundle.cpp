@@ -139,7 +139,7 @@ for power in range(20, 33):
 dist.destroy_process_group()
 )py";
 
-std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle, const NcclBundleOptions& options) {
+std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle) {
   constexpr std::size_t kShown = 4;
   constexpr std::size_t kMaxRing = 64;
   const NcclGraphs& graphs = bundle.graphs;
@@ -149,13 +149,17 @@ std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle, const
                      "| | algbw at large sizes |\n|---|---|\n" + "| bound of any schedule | " +
                      gigabytes(graphs.bound) + " |\n| NCCL's own rings | " +
                      worthText(fabric, graphs.stock.allreduce, graphs.bound) + " |\n| NCCL's own trees | " +
-                     worthText(fabric, graphs.stock.trees, graphs.bound) + " |\n| rings of the graph file | " +
-                     worthText(fabric, graphs.best.allreduce, graphs.bound) + " |\n| trees of the graph file | " +
-                     worthText(fabric, graphs.best.trees, graphs.bound) + " |\n\n";
+                     worthText(fabric, graphs.stock.trees, graphs.bound) +
+                     (graphs.nvls ? " |\n| NCCL's own " + std::string(graphs.nvls->algorithm) + " | " +
+                                        worthText(fabric, graphs.nvls->load, graphs.bound)
+                                  : std::string()) +
+                     " |\n| rings of the graph file | " + worthText(fabric, graphs.best.allreduce, graphs.bound) +
+                     " |\n| trees of the graph file | " + worthText(fabric, graphs.best.trees, graphs.bound) + " |\n\n";
   if (!graphs.gains()) {
-    text +=
-        "No rings were found that are better than those that NCCL finds itself: no graph file is written. What can "
-        "still be set is the algorithm and protocol of each size (tuner.csv).\n\n";
+    text += std::string("No rings were found that are better than ") +
+            (graphs.nvls ? "what NCCL reaches itself" : "those that NCCL finds itself") +
+            ": no graph file is written. What can still be set is the algorithm and protocol of each size "
+            "(tuner.csv).\n\n";
   }
   text +=
       "## Run\n\nCopy this folder to the same place on every host.\n\n"
@@ -210,7 +214,7 @@ std::string readme(const fabric::Fabric& fabric, const NcclBundle& bundle, const
   for (const std::string& sentence : nccl::uncertainties()) {
     text += "- " + sentence + "\n";
   }
-  text += "- the GPUs have compute capability " + std::to_string(options.computeCapability) + "\n";
+  text += "- the GPUs have compute capability " + std::to_string(bundle.computeCapability) + "\n";
   return text;
 }
 
@@ -224,13 +228,14 @@ std::string worthText(const fabric::Fabric& fabric, const nccl::Load& load, cons
 
 Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundleOptions& options,
                                   const Progress& progress) {
-  auto graphs = makeNcclGraphs(fabric, options.computeCapability, progress);
+  const int capability = options.computeCapability.value_or(likelyCapability(fabric));
+  auto graphs = makeNcclGraphs(fabric, capability, progress);
   if (!graphs) {
     return graphs.error();
   }
-  NcclBundle bundle{.graphs = *std::move(graphs)};
+  NcclBundle bundle{.graphs = *std::move(graphs), .computeCapability = capability};
   nccl::Ways ways(fabric);
-  bundle.bands = ncclBands(ways, bundle.graphs, options.computeCapability, options.run);
+  bundle.bands = ncclBands(ways, bundle.graphs, capability, options.run);
   if (bundle.bands.bands.empty()) {
     return Error{ErrorCode::infeasible, "there is no choice to write", "give a fabric with at least two GPUs"};
   }
@@ -260,7 +265,7 @@ Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundle
   add("run-nccl-tests.sh", testsScript(made), true);
   add("run-pytorch.sh", torchScript(made), true);
   add("measure.py", kMeasure, false);
-  add("README.md", readme(fabric, bundle, options), false);
+  add("README.md", readme(fabric, bundle), false);
   return bundle;
 }
 

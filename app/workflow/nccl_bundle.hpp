@@ -16,14 +16,15 @@
 namespace coppice::workflow {
 
 struct NcclBundleOptions {
-  int computeCapability = 80;
-  const ImportedRun* run = nullptr;  ///< to which bands are fitted, and whose hosts are named; nullptr = none
+  std::optional<int> computeCapability = {};  ///< nullopt = likelyCapability()
+  const ImportedRun* run = nullptr;           ///< to which bands are fitted, and whose hosts are named; nullptr = none
 };
 
 /// What a cluster needs to run stock NCCL with better settings, and to see that it did.
 struct NcclBundle {
   NcclGraphs graphs;
   NcclBands bands = {};
+  int computeCapability = 0;
   /// Graph files (one for each kind of box), tuner.csv, environments as programs that start another one (stock.sh,
   /// graph.sh, tuned.sh), runs of nccl-tests and PyTorch, and README.md with what to look for.
   std::map<std::string, remote::BundleFile> files = {};

@@ -23,6 +23,7 @@ inline constexpr int kBalancedTree = 1;
 inline constexpr int kSplitTree = 2;
 inline constexpr int kTree = 3;
 inline constexpr int kRing = 4;
+inline constexpr int kNvls = 5;
 
 /// One channel in one node. With several nodes data enter through the first NIC and leave through the last.
 struct GraphChannel {

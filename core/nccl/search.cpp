@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "base/failure.hpp"
+#include "nccl/nvls_search.hpp"
 #include "nccl/path_kinds.hpp"
+#include "nccl/search_speeds.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -20,30 +22,6 @@ constexpr int kTimeout = 1 << 14;
 constexpr int kTimeoutSame = 1 << 8;
 constexpr int kTimeoutGlobal = 1 << 19;
 constexpr int kSmallBox = 8;
-
-/// GB/s per channel that the search tries.
-std::vector<Rational> speedsOf(int capability, bool isAlone) {
-  const auto list = [](std::initializer_list<const char*> texts) {
-    std::vector<Rational> speeds;
-    for (const char* text : texts) {
-      speeds.push_back(orThrow(Rational::parse(text)));
-    }
-    return speeds;
-  };
-  if (capability >= 100) {
-    return isAlone ? list({"90", "80", "70", "60", "50", "45", "40", "30", "24", "20", "19", "18"})
-                   : list({"96", "48", "45.1", "42", "40", "30", "24", "22", "20", "17.5", "15", "12", "6", "3", "2.4",
-                           "1.2", "0.24", "0.12"});
-  }
-  if (capability >= 90) {
-    return isAlone ? list({"60", "50", "40", "30", "24", "20", "15", "12", "11", "6", "3"})
-                   : list({"48", "45", "42", "40", "30", "24", "22", "20", "17.5", "15", "12", "6", "3", "2.4", "1.2",
-                           "0.24", "0.12"});
-  }
-  return isAlone ? list({"40", "30", "20", "18", "15", "12", "10", "9", "7", "6", "5", "4", "3"})
-                 : list({"48", "30", "28", "24", "20", "18", "15", "12", "10", "9", "7", "6", "5", "4", "3", "2.4",
-                         "1.2", "0.24", "0.12"});
-}
 
 struct Channel {
   std::vector<int> gpus;
@@ -77,7 +55,7 @@ public:
   }
 
   Rings run() {
-    const std::vector<Rational> speeds = speedsOf(m_capability, m_isAlone);
+    const std::vector<Rational> speeds = searchSpeeds(m_capability, m_isAlone);
     const Rational total = totalBandwidth();
     const Rational widest = widestPath();
     std::size_t index = 0;
@@ -470,6 +448,30 @@ struct Kinds {
   [[nodiscard]] bool isAlone() const { return boxes.size() == 1; }
 };
 
+/// NVLS, where all boxes have the same heads.
+std::optional<Graph> nvlsOf(const fabric::Fabric& fabric, const Kinds& kinds, int capability) {
+  std::optional<Graph> found = nvlsGraph(fabric, *kinds.models.front(), kinds.isAlone(), capability);
+  for (std::size_t kind = 1; kind < kinds.models.size() && found; ++kind) {
+    if (nvlsGraph(fabric, *kinds.models[kind], kinds.isAlone(), capability) != found) {
+      found.reset();
+    }
+  }
+  return found;
+}
+
+/// The GPUs of a head's number, one of each box.
+std::vector<HeadRanks> headsOf(const Graph& nvls, const std::vector<BoxModel>& boxes) {
+  std::vector<HeadRanks> heads;
+  for (const GraphChannel& channel : nvls.channels) {
+    HeadRanks head;
+    for (const BoxModel& box : boxes) {
+      head.ranks.push_back(box.gpus[channel.devices.front()]);
+    }
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
 /// @param rings of each kind
 FoundGraphs foundOf(Ways& ways, const Kinds& kinds, const std::vector<Rings>& rings, const SearchOptions& options) {
   FoundGraphs found;
@@ -484,6 +486,10 @@ FoundGraphs foundOf(Ways& ways, const Kinds& kinds, const std::vector<Rings>& ri
       orThrow(joinedOn(kinds.boxes, graphs, kinds.kindOf, {.computeCapability = options.computeCapability}));
   found.allreduce = orThrow(ringLoad(ways, found.channels.rings, Collective::allreduce));
   found.trees = orThrow(treeLoad(ways, found.channels.trees));
+  found.nvls = nvlsOf(ways.fabric(), kinds, options.computeCapability);
+  if (found.nvls) {
+    found.channels.nvlsHeads = headsOf(*found.nvls, kinds.boxes);
+  }
   found.kindOf = kinds.kindOf;
   found.graphs = std::move(graphs.front());
   found.others.assign(std::make_move_iterator(graphs.begin() + 1), std::make_move_iterator(graphs.end()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct FoundGraphs {
   GraphSet graphs = {};               ///< of the first box, and of all that are wired as it
   std::vector<GraphSet> others = {};  ///< of each other kind of box
   std::vector<int> kindOf = {};       ///< by box: 0 = graphs, k = others[k - 1]
+  /// What NCCL finds for NVLS, in no file: heads of all boxes alike. Its heads are in channels.
+  std::optional<Graph> nvls = {};
   ChannelSet channels = {};
   Load allreduce;  ///< of the rings
   Load trees;      ///< of the trees, allreduce

@@ -28,7 +28,7 @@ int scaleOf(int nodes) {
 }
 
 constexpr Triple kTreeChannel[] = {{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
-constexpr Triple kLl128Channel[] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.7, 20}};
+constexpr Triple kLl128Channel[] = {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}};
 constexpr double kRingLl128Channel[] = {20, 20, 36.7, 40};
 constexpr double kLlMax[] = {39, 87.7, 141, 282};
 constexpr Triple kLlMaxIntel{0, 39, 20.4};
@@ -40,6 +40,13 @@ double llMax(const TuningInput& input) {
   }
   return (input.isAmd ? kLlMaxAmd : kLlMaxIntel)[scaleOf(input.nodes)];
 }
+
+double log2Of(int nodes) {
+  return static_cast<double>(std::bit_width(static_cast<unsigned>(nodes))) - 1;
+}
+
+/// Of a tree's simple protocol between nodes, in microseconds: what every algorithm takes with one GPU a node.
+constexpr Triple kTreeNet{5, 8.5, 14};
 
 double busOf(const TunedGraph& graph, int nodes) {
   return graph.channels * (nodes <= 2 ? graph.intraGBps : graph.interGBps);
@@ -77,6 +84,10 @@ public:
     if (m_input.nvls && m_input.nvls->channels > 1 && m_input.computeCapability >= 90) {
       addNvls();
     }
+    const bool isShards = m_collective == Collective::allgather || m_collective == Collective::reduceScatter;
+    if (isShards && hasOneGpuPerNode() && m_input.tree.channels > 0 && m_input.computeCapability >= 60) {
+      addPat();
+    }
     return std::move(m_table);
   }
 
@@ -91,17 +102,18 @@ private:
     }
   }
 
+  [[nodiscard]] bool hasOneGpuPerNode() const { return m_input.nodes == m_input.ranks; }
+
   void addTree() {
     const double bus = busOf(m_input.tree, m_input.nodes);
     const int generation = generationOf(m_input.computeCapability);
     const int scale = scaleOf(m_input.nodes);
     const int channels = m_input.tree.channels;
     const double full = std::min(0.92 * bus, channels * kTreeChannel[generation][scale]);
-    const double perNode = static_cast<double>(m_input.ranks) / m_input.nodes;
+    const int perNode = m_input.ranks / m_input.nodes;
     const Triple base{6.8, 14, 8.4};
     const Triple nvlink{0.6, 1.25, 4};
     const Triple pci{1, 1.9, 4};
-    const Triple net{5, 8.5, 14};
     for (int protocol = kLl; protocol <= kSimple; ++protocol) {
       double bandwidth = full;
       if (protocol == kLl) {
@@ -112,8 +124,8 @@ private:
       }
       bandwidth *= m_input.tree.pattern == kTree ? 0.85 : 1;
       const double intra = (m_input.hasNvlink ? nvlink : pci)[protocol];
-      const double levels = static_cast<double>(std::bit_width(static_cast<unsigned>(m_input.nodes))) - 1;
-      add("Tree", protocol, base[protocol] + 2 * ((perNode - 1) * intra + levels * net[protocol]), bandwidth / 2);
+      add("Tree", protocol, base[protocol] + 2 * ((perNode - 1) * intra + log2Of(m_input.nodes) * kTreeNet[protocol]),
+          bandwidth / 2);
     }
   }
 
@@ -133,14 +145,17 @@ private:
         bandwidth = std::min(0.92 * bus, m_input.ring.channels * kRingLl128Channel[generation]);
       }
       const double intra = (m_input.hasNvlink ? nvlink : pci)[protocol];
+      const double inter = (hasOneGpuPerNode() ? kTreeNet : net)[protocol];
       double latency = base[protocol];
       if (m_collective == Collective::broadcast || m_collective == Collective::reduce) {
-        const double hop = m_input.nodes > 1 ? net[protocol] : intra;
-        latency += m_input.ring.isSame ? hop : m_input.ranks * hop;
+        constexpr double kTreeSimpleHop = 4;  // in a node, of a tree
+        const double own = m_input.nodes > 1 ? net[protocol] : intra;
+        const double hop = protocol != kSimple ? own : m_input.nodes > 1 ? kTreeNet[kSimple] : kTreeSimpleHop;
+        latency += m_input.ring.isSame ? own : m_input.ranks * hop;
       } else {
         const double overhead = m_input.nodes == 1 ? 0 : (m_input.isAmd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1);
         const double across = m_collective == Collective::allreduce ? 2.0 * (m_input.nodes - 1) : m_input.nodes - 1.0;
-        latency += (steps - across) * std::max(intra, overhead) + across * net[protocol];
+        latency += (steps - across) * std::max(intra, overhead) + across * inter;
       }
       add("Ring", protocol, latency, bandwidth * m_input.ranks / steps);
     }
@@ -164,9 +179,14 @@ private:
       const bool isTwo = m_input.nodes == 2;
       const double cap = isBlackwell ? (isTwo ? 96 : 80) : (isTwo ? 57.7 : 45.5);
       const double bus = graph.channels * std::min({inside, (isTwo ? 2 : 1) * graph.interGBps, cap});
-      const double levels = static_cast<double>(std::bit_width(static_cast<unsigned>(m_input.nodes))) - 1;
-      add("NVLSTree", kSimple, 25 + 2 * levels * 20.9, bus * m_input.ranks / steps);
+      const double inter = hasOneGpuPerNode() ? kTreeNet[kSimple] : 20.9;
+      add("NVLSTree", kSimple, 25 + 2 * log2Of(m_input.nodes) * inter, bus * m_input.ranks / steps);
     }
+  }
+
+  void addPat() {
+    add("PAT", kSimple, 8 + log2Of(m_input.nodes) * kTreeNet[kSimple] / 3.5 + m_input.ranks * 2.8,
+        0.75 * busOf(m_input.tree, m_input.nodes));
   }
 
   const TuningInput& m_input;
@@ -175,10 +195,10 @@ private:
 };
 
 /// Of a tree's bandwidth, by the binary logarithm of bytes / 64.
-constexpr double kTreeFactors[3][23] = {
-    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
+constexpr double kTreeFactors[3][24] = {
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}};
 
 /// Parts of an estimated time over the time that was measured.
 struct FitPoint {
@@ -264,15 +284,32 @@ std::vector<Estimate> tuningTable(const TuningInput& input, Collective collectiv
   return Table(input, collective).make();
 }
 
+int tunedChannels(const TuningInput& input, std::string_view algorithm) {
+  constexpr int kHopper = 16;
+  constexpr int kFew = 24;
+  constexpr int kMany = 32;
+  if (!algorithm.starts_with("NVLS")) {
+    return input.channels;
+  }
+  if (input.computeCapability < 100) {
+    return kHopper;
+  }
+  const double between = input.nvls ? input.nvls->interGBps : 0;
+  const bool isFast = between >= 96 && input.ranks / input.nodes > 8;
+  return input.nodes == 1 || (input.nodes > 2 && between >= 48 && !isFast) ? kFew : kMany;
+}
+
 Microseconds estimatedTime(const TuningInput& input, const Estimate& estimate, std::int64_t bytes) {
   double latency = estimate.latency.count();
   double bandwidth = estimate.algbw.gigabytesPerSecond();
   const auto protocol =
       std::find(std::begin(kProtocols), std::end(kProtocols), estimate.protocol) - std::begin(kProtocols);
-  if (estimate.algorithm == "Tree" && estimate.collective == "allreduce" && protocol < 3) {
+  const bool isTree = estimate.algorithm == "Tree";
+  const bool isNvlsTree = estimate.algorithm == "NVLSTree" && input.computeCapability >= 100 && input.isX86;
+  if ((isTree || isNvlsTree) && estimate.collective == "allreduce" && protocol < 3) {
     const auto units = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)) >> 6;
     const int index = static_cast<int>(std::bit_width(units)) - 1;
-    if (index >= 0 && index < 23) {
+    if (index >= 0 && index < (isTree ? 23 : 24)) {
       bandwidth *= kTreeFactors[protocol][index];
     }
   }

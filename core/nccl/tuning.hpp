@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/collective.hpp"
@@ -29,6 +30,7 @@ struct TuningInput {
   bool isAmd = false;     ///< the CPU
   bool hasNvlink = true;  ///< between the GPUs of a node
   bool hasLl128 = true;   ///< paths allow it
+  bool isX86 = true;      ///< the CPU
   int channels = 0;       ///< in use at the end, of all repeats
   TunedGraph ring = {};
   TunedGraph tree = {};
@@ -36,8 +38,13 @@ struct TuningInput {
 };
 
 /// Latency and bandwidth of each algorithm and protocol that can run: Ring for all, Tree for allreduce, NVLS in one
-/// node, NVLSTree between nodes. Collectives: allreduce, allgather, reduce_scatter, broadcast, reduce; none for others.
+/// node, NVLSTree between nodes, PAT for allgather and reduce_scatter of one GPU a node. NVLS between nodes and CollNet
+/// are left out: they need a plug-in for SHARP. Collectives: allreduce, allgather, reduce_scatter, broadcast, reduce;
+/// none for others.
 [[nodiscard]] std::vector<Estimate> tuningTable(const TuningInput& input, Collective collective);
+
+/// Channels in use of an algorithm (ncclNvlsTuning for NVLS).
+[[nodiscard]] int tunedChannels(const TuningInput& input, std::string_view algorithm);
 
 /// Microseconds that NCCL expects of an entry at a size, with the corrections that it makes at a call.
 [[nodiscard]] Microseconds estimatedTime(const TuningInput& input, const Estimate& estimate, std::int64_t bytes);

@@ -73,6 +73,7 @@ private slots:
   void graphFile();
   void tunerFile();
   void tunerFileOfPcie();
+  void tunerFileOfNvls();
   void bundle();
   void bundleOfUnlikeBoxes();
 };
@@ -430,6 +431,28 @@ void TestCliNccl::tunerFileOfPcie() {
     VERIFY_TOLD(outcome.code == 0, outcome);
     QCOMPARE(contents(file).contains(",ll128,"), fabric != box);
   }
+}
+
+/// NCCL takes NVLS on a DGX H100 for large data: a file that says ring there would make it slower.
+void TestCliNccl::tunerFileOfNvls() {
+  QTemporaryDir folder;
+  const QString file = folder.filePath("tuner.csv");
+  const Outcome one = run({"export", "preset:dgx-h100,boxes=1", "--target", "nccl-tuner", "-o", file, "--json"});
+  VERIFY_TOLD(one.code == 0, one);
+  // Own copies, by hand (in-network.md): 450 GB/s over 1 + 1/8.
+  const QJsonObject nvls = one.in("stock")["nvls"].toObject();
+  QCOMPARE(nvls["algorithm"].toString(), QString("NVLS"));
+  QCOMPARE(nvls["algbw"].toString(), QString("400"));
+  QCOMPARE(one.json()["compute_capability"].toInt(), 90);
+  QVERIFY(contents(file).contains("9223372036854775807,nvls,simple,16,1,8\n"));
+  // Another communicator may have no NVLS.
+  QVERIFY(!contents(file).contains("nvls,simple,16,-1,-1"));
+  const Outcome several = run({"export", kTwoBoxes, "--target", "nccl-tuner", "-o", file, "--json"});
+  VERIFY_TOLD(several.code == 0, several);
+  QCOMPARE(several.in("stock")["nvls"].toObject()["algorithm"].toString(), QString("NVLSTree"));
+  const Outcome older =
+      run({"export", kTwoBoxes, "--target", "nccl-tuner", "--compute-capability", "80", "-o", file, "--json"});
+  VERIFY_TOLD(older.code == 0 && !older.in("stock").contains("nvls"), older);
 }
 
 void TestCliNccl::bundle() {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QFile>
 #include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "coppice/test_paths.hpp"
 #include "nccl/box_model.hpp"
 #include "nccl/graph.hpp"
 #include "nccl/joining.hpp"
@@ -278,12 +282,16 @@ private slots:
   void largeLog();
   void load();
   void tuning();
+  void tunedAsNccl_data();
+  void tunedAsNccl();
   void tunedChoices();
   void tunerFile();
   void fits();
   void wirings();
   void searches_data();
   void searches();
+  void nvlsHeads_data();
+  void nvlsHeads();
   void unequalBoxes();
 };
 
@@ -652,6 +660,85 @@ void TestNccl::tuning() {
   }
 }
 
+void TestNccl::tunedAsNccl_data() {
+  QTest::addColumn<QString>("given");
+  QTest::addColumn<QStringList>("expected");
+  QFile file(QStringLiteral(COPPICE_TEST_DATA "/nccl/tuning_2.30.7.txt"));
+  QVERIFY(file.open(QIODevice::ReadOnly | QIODevice::Text));
+  QString given;
+  QStringList expected;
+  const auto flush = [&] {
+    if (!given.isEmpty()) {
+      QTest::newRow(given.toUtf8().constData()) << given << expected;
+    }
+  };
+  while (!file.atEnd()) {
+    const QString line = QString::fromUtf8(file.readLine()).trimmed();
+    if (line.startsWith(QStringLiteral("case"))) {
+      flush();
+      given = line;
+      expected.clear();
+    } else if (!line.startsWith(u'#') && !line.isEmpty()) {
+      expected << line;
+    }
+  }
+  flush();
+}
+
+/// The whole table and two times of each entry, as NCCL's own code gives them.
+void TestNccl::tunedAsNccl() {
+  QFETCH(QString, given);
+  QFETCH(QStringList, expected);
+  int amd = 0;
+  int isSame = 0;
+  int nvlink = 0;
+  TuningInput input;
+  TunedGraph nvls;
+  QCOMPARE(std::sscanf(given.toUtf8().constData(),
+                       "case ranks %d nodes %d cc %d amd %d ch %d %lf/%lf pattern %d same %d nvls %d %lf/%lf nvl %d",
+                       &input.ranks, &input.nodes, &input.computeCapability, &amd, &input.ring.channels,
+                       &input.ring.intraGBps, &input.ring.interGBps, &input.tree.pattern, &isSame, &nvls.channels,
+                       &nvls.intraGBps, &nvls.interGBps, &nvlink),
+           13);
+  input.isAmd = amd != 0;
+  input.hasNvlink = input.hasLl128 = nvlink != 0;
+  input.channels = 2 * input.ring.channels;
+  input.ring.isSame = isSame != 0;
+  const int pattern = input.tree.pattern;
+  input.tree = input.ring;
+  input.tree.pattern = pattern;
+  input.nvls = nvls;
+  QStringList found;
+  for (const Collective collective : {Collective::broadcast, Collective::reduce, Collective::allgather,
+                                      Collective::reduceScatter, Collective::allreduce}) {
+    for (const Estimate& estimate : tuningTable(input, collective)) {
+      found << QString::fromStdString(estimate.collective + " " + estimate.algorithm + " " + estimate.protocol) +
+                   QStringLiteral(" %1 %2 %3 %4")
+                       .arg(estimate.latency.count(), 0, 'f', 2)
+                       .arg(estimate.algbw.gigabytesPerSecond(), 0, 'f', 3)
+                       .arg(estimatedTime(input, estimate, 1 << 16).count(), 0, 'f', 2)
+                       .arg(estimatedTime(input, estimate, 1 << 28).count(), 0, 'f', 1);
+    }
+  }
+  const auto keyOf = [](const QString& line) {
+    return line.section(u' ', 0, 2)
+        .toLower()
+        .replace(QStringLiteral("reducescatter"), QStringLiteral("reduce_scatter"));
+  };
+  QCOMPARE(found.size(), expected.size());
+  for (const QString& line : expected) {
+    const auto same =
+        std::find_if(found.begin(), found.end(), [&](const QString& own) { return keyOf(own) == keyOf(line); });
+    QVERIFY2(same != found.end(), qPrintable(line));
+    for (int field = 3; field < 7; ++field) {
+      const double golden = line.section(u' ', field, field).toDouble();
+      const double own = same->section(u' ', field, field).toDouble();
+      // NCCL counts in single precision.
+      QVERIFY2(std::abs(own - golden) <= 0.011 + 2e-4 * golden, qPrintable(line + QStringLiteral(" / ") + *same));
+    }
+  }
+}
+
 void TestNccl::tunedChoices() {
   const auto told = [](const TuningInput& input, std::int64_t bytes) {
     const auto table = tuningTable(input, Collective::allreduce);
@@ -768,6 +855,45 @@ void TestNccl::searches() {
     }
     QCOMPARE(found->channels.rings.front().hops.size(), static_cast<std::size_t>(fabric.gpuCount()));
   }
+}
+
+void TestNccl::nvlsHeads_data() {
+  QTest::addColumn<QString>("options");
+  QTest::addColumn<int>("capability");
+  QTest::addColumn<int>("heads");
+  QTest::addColumn<QString>("speeds");
+  // As NCCL found them with 370 GB/s for each GPU: nine times 40 fit.
+  QTest::newRow("one box") << QStringLiteral("nvlink=370") << 90 << 8 << QStringLiteral("40/60");
+  QTest::newRow("450 GB/s") << QStringLiteral("nvlink=450") << 90 << 8 << QStringLiteral("50/60");
+  QTest::newRow("before Hopper") << QStringLiteral("nvlink=450") << 80 << 0 << QString();
+  QTest::newRow("four boxes") << QStringLiteral("boxes=4") << 90 << 8 << QStringLiteral("48/48");
+  QTest::newRow("slow NICs") << QStringLiteral("boxes=4;nic=25") << 90 << 8 << QStringLiteral("24/24");
+}
+
+void TestNccl::nvlsHeads() {
+  QFETCH(QString, options);
+  QFETCH(int, capability);
+  QFETCH(int, heads);
+  QFETCH(QString, speeds);
+  std::map<std::string, std::string> values{{"boxes", "1"}};
+  for (const QString& option : options.split(u';')) {
+    values[option.section(u'=', 0, 0).toStdString()] = option.section(u'=', 1).toStdString();
+  }
+  const auto fabric = must(fabric::Fabric::build(must(presets::make("dgx-h100", values))));
+  Ways ways(fabric);
+  const FoundGraphs found = must(searchAsNccl(ways, {.computeCapability = capability}));
+  QCOMPARE(found.nvls.has_value(), heads > 0);
+  QCOMPARE(found.channels.nvlsHeads.size(), static_cast<std::size_t>(heads));
+  if (heads == 0) {
+    return;
+  }
+  QCOMPARE(QString::fromStdString(found.nvls->speedIntra + "/" + found.nvls->speedInter), speeds);
+  std::set<int> ranks;
+  for (const HeadRanks& head : found.channels.nvlsHeads) {
+    QCOMPARE(head.ranks.size(), static_cast<std::size_t>(std::stoi(values["boxes"])));
+    ranks.insert(head.ranks.begin(), head.ranks.end());
+  }
+  QCOMPARE(ranks.size(), static_cast<std::size_t>(fabric.gpuCount()));
 }
 
 void TestNccl::unequalBoxes() {

@@ -432,40 +432,18 @@ void MeasuredFeature::addRings() {
   });
 }
 
-namespace {
-
-/// By the name of the fabric or its boxes; 80 where it says nothing.
-int likelyCapability(const fabric::Description& facts) {
-  struct Known {
-    const char* name;
-    int capability;
-  };
-  QString text = QString::fromStdString(facts.name);
-  for (const fabric::NodeDescription& node : facts.nodes) {
-    text += u' ' + QString::fromStdString(node.id) + u' ' + QString::fromStdString(node.box);
-  }
-  for (const Known& known :
-       {Known{"B200", 100}, {"B300", 103}, {"H100", 90}, {"H200", 90}, {"A100", 80}, {"V100", 70}}) {
-    if (text.contains(QLatin1String(known.name), Qt::CaseInsensitive)) {
-      return known.capability;
-    }
-  }
-  constexpr int kDefault = 80;
-  return kDefault;
-}
-
-}  // namespace
-
 void MeasuredFeature::exportBundle() {
   if (current() == nullptr) {
     return;
   }
   constexpr int kLeast = 50;
   constexpr int kMost = 200;
+  constexpr int kUnknown = 80;
   const std::shared_ptr<const fabric::Description> facts = current()->document().facts();
+  const auto drawn = fabric::Fabric::build(*facts);
   const auto capability = m_prompts.number(
       m_window, tr("Export for NCCL"), tr("Compute capability of the GPUs (70: V100, 80: A100, 90: H100, 100: B200)"),
-      likelyCapability(*facts), kLeast, kMost);
+      drawn ? workflow::likelyCapability(*drawn) : kUnknown, kLeast, kMost);
   if (!capability) {
     return;
   }
