@@ -9,6 +9,7 @@
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/in_network/cut_bound.hpp"
+#include "forestcoll/in_network/hub_trees.hpp"
 #include "forestcoll/in_network/spanning_packing.hpp"
 #include "forestcoll/in_network/tree_columns.hpp"
 #include "forestcoll/in_network/tree_mixture.hpp"
@@ -105,6 +106,8 @@ private slots:
   void largeFabrics_data();
   void largeFabrics();
   void randomFabrics();
+  void treesOverHubs_data();
+  void treesOverHubs();
   void treesByColumns_data();
   void treesByColumns();
   void damagedCluster();
@@ -339,6 +342,57 @@ void TestInNetwork::randomFabrics() {
     }
   }
   QVERIFY(gains > 10);
+}
+
+void TestInNetwork::treesOverHubs_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("lost");
+  QTest::addColumn<int>("switches");
+  QTest::addColumn<QString>("bound");
+  // Of the box with the fewest GPUs b + a (n - 1) / n, with a = NVLink and b = NICs, or n b where that is less.
+  QTest::newRow("one switch") << "cluster boxes=7 gpus=32 network=simple nic=50 nvlink=150"
+                              << "b0g25 b6g16 b6g13" << 1 << "195";
+  QTest::newRow("slow NICs") << "cluster boxes=5 gpus=16 network=simple nic=12.5 nvlink=200"
+                             << "b2g3 b4g0" << 1 << "375/2";
+  QTest::newRow("two switches") << "cluster boxes=5 gpus=8 network=simple nic=25 nvlink=150"
+                                << "b1g3" << 2 << "1250/7";
+}
+
+/// Boxes that only switches with SHARP join: trees are packed box by box. No mixture is coarse enough here.
+void TestInNetwork::treesOverHubs() {
+  QFETCH(QString, preset);
+  QFETCH(QString, lost);
+  QFETCH(QString, bound);
+  QFETCH(int, switches);
+  const Bandwidth expected{Rational::parse(bound.toStdString()).value()};
+  fabric::Description description = test::describedBy(preset);
+  const QStringList names = lost.split(u' ');
+  const auto isLost = [&](const std::string& id) { return names.contains(QString::fromStdString(id)); };
+  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return isLost(node.id); });
+  std::erase_if(description.links,
+                [&](const fabric::LinkDescription& link) { return isLost(link.src) || isLost(link.dst); });
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.rank.reset();
+    node.multicast = node.aggregation = node.kind == "switch";
+  }
+  if (switches == 2) {
+    const auto links = description.links;
+    for (fabric::LinkDescription link : links) {
+      if (link.dst == "ib") {
+        link.dst = "other";
+        description.links.push_back(std::move(link));
+      }
+    }
+    description.nodes.push_back({.id = "other", .kind = "switch", .multicast = true, .aggregation = true});
+  }
+  const fabric::Fabric fabric = built(description);
+  checkSchedule(fabric, {.collective = Collective::allreduce}, expected);
+  const forestcoll::TreeGraph graph = forestcoll::treeGraph(fabric);
+  const auto packing =
+      forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), expected, std::chrono::seconds(1), {});
+  QVERIFY(packing && packing->algbw() == expected);
+  constexpr std::size_t kFew = 400;
+  QVERIFY2(packing->parts.size() < kFew, std::to_string(packing->parts.size()).c_str());
 }
 
 void TestInNetwork::treesByColumns_data() {

@@ -15,6 +15,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/in_network/gpu_forest.hpp"
+#include "forestcoll/in_network/hub_trees.hpp"
 #include "forestcoll/in_network/tree_grower.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
@@ -44,9 +45,9 @@ struct Parts {
 
 class ColumnSearch {
 public:
-  ColumnSearch(const fabric::Fabric& fabric, const TreeGraph& graph, const TreeDemand& demand,
-               const std::optional<TreeMixture>& mixture, const Bandwidth& upper, const Progress& progress);
-  std::optional<ColumnTrees> run();
+  ColumnSearch(const TreeGraph& graph, std::vector<bool> capable, const std::optional<TreeMixture>& mixture,
+               const Bandwidth& upper, lp::Milliseconds budget, const Progress& progress);
+  std::optional<TreePacking> run();
 
 private:
   /// How trees are grown: where they may branch, whether they reach all of that, and how often it is done.
@@ -87,10 +88,9 @@ private:
   [[nodiscard]] bool fits(const Parts& parts) const;
   void keep(const Parts& parts);
   [[nodiscard]] Bandwidth rateOf(const Parts& parts) const;
-  [[nodiscard]] ColumnTrees write() const;
+  [[nodiscard]] TreePacking packing();
   [[nodiscard]] int startOf(int turn) const;
 
-  const fabric::Fabric& m_fabric;
   const TreeGraph& m_graph;
   const Bandwidth& m_upper;
   const Progress& m_progress;
@@ -102,8 +102,8 @@ private:
   TreeGrower m_grower;
   std::vector<GrownTree> m_trees;
   std::map<std::vector<std::pair<int, int>>, std::size_t> m_known;  ///< trees by their uses
-  std::vector<bool> m_isActive;     ///< by link: has a price
-  std::vector<bool> m_isSpokenFor;  ///< by link: another one is as full and narrower
+  std::vector<bool> m_isActive;                                     ///< by link: has a price
+  std::vector<bool> m_isSpokenFor;                                  ///< by link: another one is as full and narrower
   std::optional<lp::Simplex> m_simplex;
   std::vector<double> m_centre;  ///< by link: prices of the best bound so far
   double m_centreBound = std::numeric_limits<double>::infinity();
@@ -117,16 +117,14 @@ private:
   std::optional<Parts> m_best;
 };
 
-ColumnSearch::ColumnSearch(const fabric::Fabric& fabric, const TreeGraph& graph, const TreeDemand& demand,
-                           const std::optional<TreeMixture>& mixture, const Bandwidth& upper, const Progress& progress)
-    : m_fabric(fabric),
-      m_graph(graph),
+ColumnSearch::ColumnSearch(const TreeGraph& graph, std::vector<bool> capable, const std::optional<TreeMixture>& mixture,
+                           const Bandwidth& upper, lp::Milliseconds budget, const Progress& progress)
+    : m_graph(graph),
       m_upper(upper),
       m_progress(progress),
-      m_firstBudget(demand.budget / 5),
+      m_firstBudget(budget),
       m_budget(m_firstBudget),
       m_grower(graph) {
-  std::vector<bool> capable = branching(graph, demand, false);
   if (std::find(capable.begin(), capable.end(), true) != capable.end()) {
     m_ways.push_back({capable, false, 1});
   }
@@ -673,27 +671,19 @@ GrownTree fromItsMiddle(const GrownTree& tree, const TreeGraph& graph) {
   return turned;
 }
 
-ColumnTrees ColumnSearch::write() const {
+/// @post the trees are moved out
+TreePacking ColumnSearch::packing() {
   int64_t divisor = 0;
-  int64_t sum = 0;
   for (const int64_t numerator : m_best->numerators) {
     divisor = std::gcd(divisor, numerator);
-    sum = checkedAdd(sum, numerator);
   }
-  GpuForest forest(m_fabric, InverseBandwidth(checkedMul(m_best->denominator, m_unit), divisor));
+  TreePacking packing{.unit = Bandwidth(divisor, checkedMul(m_best->denominator, m_unit))};
   for (std::size_t i = 0; i < m_best->numerators.size(); ++i) {
-    if (m_best->numerators[i] == 0) {
-      continue;
+    if (m_best->numerators[i] > 0) {
+      packing.parts.push_back({std::move(m_trees[i]), m_best->numerators[i] / divisor});
     }
-    const GrownTree tree = fromItsMiddle(m_trees[i], m_graph);
-    std::vector<GpuForest::Edge> edges;
-    edges.reserve(tree.edges.size());
-    for (const GrownTree::Edge& edge : tree.edges) {
-      edges.push_back({edge.parent, edge.child, edge.path});
-    }
-    forest.addTree(tree.root, m_best->numerators[i] / divisor, edges);
   }
-  return {rateOf(*m_best), forest.take()};
+  return packing;
 }
 
 /// Trees that gain, until none does or the work is spent.
@@ -731,7 +721,7 @@ bool ColumnSearch::isModerate() const {
   return active == 0 || m_trees.size() <= kMostNumbers / active;
 }
 
-std::optional<ColumnTrees> ColumnSearch::run() {
+std::optional<TreePacking> ColumnSearch::run() {
   m_progress.report("trees one by one", 0);
   growFirst();
   activateFirst();
@@ -752,11 +742,39 @@ std::optional<ColumnTrees> ColumnSearch::run() {
   if (!m_best || rateOf(*m_best).isZero()) {
     return std::nullopt;
   }
-  m_best->numerators.resize(m_trees.size(), 0);
-  return write();
+  return packing();
+}
+
+ColumnTrees write(const fabric::Fabric& fabric, const TreeGraph& graph, const TreePacking& packing) {
+  const Rational& unit = packing.unit.gigabytesPerSecond();
+  GpuForest forest(fabric, InverseBandwidth(unit.denominator(), unit.numerator()));
+  for (const TreePacking::Part& part : packing.parts) {
+    const GrownTree tree = fromItsMiddle(part.tree, graph);
+    std::vector<GpuForest::Edge> edges;
+    edges.reserve(tree.edges.size());
+    for (const GrownTree::Edge& edge : tree.edges) {
+      edges.push_back({edge.parent, edge.child, edge.path});
+    }
+    forest.addTree(tree.root, part.count, edges);
+  }
+  return {packing.algbw(), forest.take()};
 }
 
 }  // namespace
+
+Bandwidth TreePacking::algbw() const {
+  int64_t count = 0;
+  for (const Part& part : parts) {
+    count = checkedAdd(count, part.count);
+  }
+  return unit * Rational(count);
+}
+
+std::optional<TreePacking> packTrees(const TreeGraph& graph, const std::vector<bool>& mayBranch,
+                                     const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
+                                     std::chrono::milliseconds budget, const Progress& progress) {
+  return ColumnSearch(graph, mayBranch, mixture, upper, budget, progress).run();
+}
 
 std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,
                                           const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
@@ -765,11 +783,24 @@ std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const Tr
   if (demand.ownCopies || !isMirrored(graph, demand)) {
     return std::nullopt;
   }
-  try {
-    return ColumnSearch(fabric, graph, demand, mixture, upper, progress).run();
-  } catch (const OverflowError&) {
-    return std::nullopt;
+  const std::chrono::milliseconds budget = demand.budget / 5;
+  const std::vector<bool> mayBranch = branching(graph, demand, false);
+  const auto attempt = [](const auto& pack) -> std::optional<TreePacking> {
+    try {
+      return pack();
+    } catch (const OverflowError&) {
+      return std::nullopt;
+    }
+  };
+  std::optional<TreePacking> best = attempt([&] { return packOverHubs(graph, mayBranch, upper, budget, progress); });
+  if (!best || best->algbw() < upper) {
+    std::optional<TreePacking> own =
+        attempt([&] { return packTrees(graph, mayBranch, mixture, upper, budget, progress); });
+    if (own && (!best || best->algbw() < own->algbw())) {
+      best = std::move(own);
+    }
   }
+  return best ? std::optional(write(fabric, graph, *best)) : std::nullopt;
 }
 
 }  // namespace coppice::forestcoll

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "base/units.hpp"
 #include "fabric/fabric.hpp"
+#include "forestcoll/in_network/tree_grower.hpp"
 #include "forestcoll/in_network/tree_mixture.hpp"
 #include "schedule/forest.hpp"
 
@@ -23,11 +27,25 @@ namespace coppice::forestcoll {
 /// exact, that nothing is better is not claimed. As many different trees as there are scarce links, at most.
 /// Where that leaves more than 1 %, hundreds of trees of one rate are grown again and again among each other (rip-up
 /// and reroute).
+/// Trees that share the links, each so many parts of one rate.
+struct TreePacking {
+  struct Part {
+    GrownTree tree;
+    std::int64_t count = 0;
+  };
+  Bandwidth unit;  ///< of one part
+  std::vector<Part> parts = {};
+
+  [[nodiscard]] Bandwidth algbw() const;  ///< of all of them. Throws OverflowError.
+};
+
 struct ColumnTrees {
   Bandwidth algbw;
   schedule::Forest outTrees;  ///< over GPUs; the in-trees are their mirror images
 };
 
+/// Where switches that may branch join parts of the fabric that nothing else joins, the trees of the parts are packed
+/// one by one instead (hub_trees.hpp), if that reaches the bound or more than the others.
 /// @param mixture its kinds are tried too
 /// nullopt where the links or the switches do not do the same both ways, where GPUs get their own copies, and where
 /// numbers get too wide. Ends when `upper` is reached, or a fifth of the demand's budget is spent, up to three times.
@@ -35,5 +53,12 @@ struct ColumnTrees {
 [[nodiscard]] std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,
                                                         const std::optional<TreeMixture>& mixture,
                                                         const Bandwidth& upper, const Progress& progress);
+
+/// The same on a graph whose links are alike both ways.
+/// @param mayBranch by node  @param budget of work, spent up to three times
+/// Throws OverflowError, CancelledError.
+[[nodiscard]] std::optional<TreePacking> packTrees(const TreeGraph& graph, const std::vector<bool>& mayBranch,
+                                                   const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
+                                                   std::chrono::milliseconds budget, const Progress& progress);
 
 }  // namespace coppice::forestcoll
