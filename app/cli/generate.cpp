@@ -297,8 +297,9 @@ Result<Report> runGenerate(const GenerateOptions& options, bool json, const Prog
 
   Report report{std::move(answer->json), std::move(answer->text)};
   if (!options.output.empty()) {
-    if (const Outcome delivered = deliverSchedule(options.output, judged->made.schedule, *loaded, json, progress,
-                                                  report, options.writesTrees);
+    if (const Outcome delivered =
+            deliverSchedule(options.output, judged->made.schedule, *loaded, {method->id, options.values}, json,
+                            progress, report, options.writesTrees);
         !delivered) {
       return delivered.error();
     }

@@ -61,9 +61,9 @@ Outcome writeConverted(std::ostream& out, TableFormat format, const workflow::Co
     case TableFormat::csv:
       return io::writeTransferCsv(out, converted.schedule, fabric, progress);
     case TableFormat::forest:
-      return io::writeForestJson(out, *trees, fabric, description, progress);
+      return io::writeForestJson(out, *trees, fabric, description, progress, converted.origin);
     case TableFormat::json:
-      return io::writeScheduleJson(out, converted.schedule, fabric, description, progress);
+      return io::writeScheduleJson(out, converted.schedule, fabric, description, progress, converted.origin);
   }
   return Done{};
 }
@@ -134,6 +134,7 @@ Result<Report> run(const ScheduleOptions& options, bool json, const Progress& pr
                 " on " + named(converted->loaded.fabric.name()) + ", " +
                 counted(static_cast<std::int64_t>(steps.transfers.size()), "transfer") + ", " + gigabytes(steps.algbw) +
                 ", verified\n";
+  describeOrigin(converted->origin, report);
   if (!options.source.goal.empty() && (converted->from == "forest" || converted->from == "schedule")) {
     if (const Outcome written = writeGoal(options, steps.goal, report); !written) {
       return written.error();

@@ -276,7 +276,7 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   addFacts(workflow::factsOf(fabric, judged->made.schedule, *figures), report);
   if (!question.output.empty()) {
     if (const Outcome written =
-            deliverSchedule(question.output, judged->made.schedule, task.loaded, json, progress, report);
+            deliverSchedule(question.output, judged->made.schedule, task.loaded, {"sccl"}, json, progress, report);
         !written) {
       return written.error();
     }
@@ -327,7 +327,8 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
   entry["algbw"] = toFraction(point.judged.algbw);
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
-    if (const Outcome written = deliverSchedule(file, point.judged.schedule, task.loaded, json, Progress{}, report);
+    if (const Outcome written =
+            deliverSchedule(file, point.judged.schedule, task.loaded, {"sccl"}, json, Progress{}, report);
         !written) {
       return written.error();
     }

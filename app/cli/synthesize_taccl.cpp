@@ -292,7 +292,8 @@ Result<Report> run(const SynthesizeTacclOptions& options, const SynthesisQuestio
     }
   }
   if (!question.output.empty()) {
-    if (const Outcome written = deliverSchedule(question.output, judged->schedule, judged->fabric, json, {}, report);
+    if (const Outcome written =
+            deliverSchedule(question.output, judged->schedule, judged->fabric, {"taccl"}, json, {}, report);
         !written) {
       return written.error();
     }

@@ -155,6 +155,7 @@ Result<Report> verifyForest(const VerifyOptions& options, const std::string& tex
     return verdict.error();
   }
   Report result = scheduleReport(options.file, "schedule", loaded->fabric, loaded->schedule, *verdict);
+  describeOrigin(loaded->origin, result);
   if (verdict->ok && loaded->schedule.collective == Collective::allreduce) {
     // A file carries no proof of the bound of trees: it is computed and proved here.
     const auto bound = workflow::boundOf(loaded->fabric, loaded->schedule, progress);
@@ -208,6 +209,7 @@ Result<Report> verifyStepSchedule(const VerifyOptions& options, const std::strin
     }
     addFacts(workflow::factsOf(loaded->fabric, judged->made.schedule, *figures), result);
   }
+  describeOrigin(loaded->origin, result);
   const Outcome compared =
       judgeGoal(options, loaded->fabric, std::get<schedule::StepSchedule>(judged->made.schedule).goal, result);
   if (!compared) {

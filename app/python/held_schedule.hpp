@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
+#include "io/origin.hpp"
 #include "schedule/bound_scope.hpp"
 #include "schedule/step_schedule.hpp"
 #include "workflow/fabric_source.hpp"
@@ -16,7 +16,7 @@ namespace coppice::python {
 struct HeldSchedule {
   std::shared_ptr<workflow::LoadedFabric> loaded;
   schedule::AnySchedule schedule;
-  std::string method = {};              ///< empty = not known
+  io::Origin origin = {};
   std::optional<Bandwidth> bound = {};  ///< absent where it is not known
   std::optional<schedule::BoundScope> scope = {};
 

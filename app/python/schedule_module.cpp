@@ -38,7 +38,7 @@ HeldSchedule generate(const std::shared_ptr<LoadedFabric>& loaded, const std::st
     }
     return workflow::makeSchedule(loaded->fabric, *method, *demand, options, progress);
   });
-  return {loaded, std::move(judged.made.schedule), methodId, judged.bound, judged.boundScope};
+  return {loaded, std::move(judged.made.schedule), {methodId, options}, judged.bound, judged.boundScope};
 }
 
 /// One of each group, with its group's part of the fabric.
@@ -71,8 +71,8 @@ HeldSchedule read(const std::string& text, const std::string& name) {
         return steps.error();
       }
       auto loaded = std::make_shared<LoadedFabric>(LoadedFabric{steps->description, std::move(steps->fabric), {}});
-      std::string method = steps->schedule.method;
-      return HeldSchedule{std::move(loaded), std::move(steps->schedule), std::move(method), {}, {}};
+      io::Origin origin = steps->origin.method.empty() ? io::Origin{steps->schedule.method} : std::move(steps->origin);
+      return HeldSchedule{std::move(loaded), std::move(steps->schedule), std::move(origin), {}, {}};
     }
     auto forest = io::loadForest(text, name);
     if (!forest) {
@@ -80,7 +80,7 @@ HeldSchedule read(const std::string& text, const std::string& name) {
     }
     auto loaded = std::make_shared<LoadedFabric>(LoadedFabric{forest->description, std::move(forest->fabric), {}});
     const Bandwidth bound = forest->schedule.allreduceBound.value_or(forest->schedule.bound);
-    return HeldSchedule{std::move(loaded), std::move(forest->schedule), {}, bound, {}};
+    return HeldSchedule{std::move(loaded), std::move(forest->schedule), std::move(forest->origin), bound, {}};
   });
 }
 
@@ -88,10 +88,11 @@ std::string written(const HeldSchedule& held) {
   return compute(py::none(), [&](const Progress& progress) -> Result<std::string> {
     std::ostringstream out;
     const auto* steps = std::get_if<schedule::StepSchedule>(&held.schedule);
-    const Outcome done = steps != nullptr
-                             ? io::writeScheduleJson(out, *steps, held.fabric(), &held.loaded->description, progress)
-                             : io::writeForestJson(out, std::get<schedule::Schedule>(held.schedule), held.fabric(),
-                                                   &held.loaded->description, progress);
+    const Outcome done =
+        steps != nullptr
+            ? io::writeScheduleJson(out, *steps, held.fabric(), &held.loaded->description, progress, held.origin)
+            : io::writeForestJson(out, std::get<schedule::Schedule>(held.schedule), held.fabric(),
+                                  &held.loaded->description, progress, held.origin);
     if (!done) {
       return done.error();
     }
@@ -278,7 +279,7 @@ void defineSchedules(py::module_& module) {
       .def_property_readonly("fabric", [](const HeldSchedule& held) { return held.loaded; })
       .def_property_readonly(
           "collective", [](const HeldSchedule& held) { return std::string(toString(collectiveOf(held.schedule))); })
-      .def_property_readonly("method", [](const HeldSchedule& held) { return held.method; })
+      .def_property_readonly("method", [](const HeldSchedule& held) { return held.origin.method; })
       .def_property_readonly("root", [](const HeldSchedule& held) { return rootOf(held.schedule); })
       .def_property_readonly("algbw", [](const HeldSchedule& held) { return fraction(algbwOf(held.schedule)); })
       .def_property_readonly("bound", [](const HeldSchedule& held) { return fraction(held.bound); })

@@ -256,7 +256,7 @@ Result<Compared> compared(const std::shared_ptr<LoadedFabric>& loaded, const wor
     if (!contender) {
       return contender.error();
     }
-    contender->method = held->method;
+    contender->method = held->origin.method;
     all.contenders.push_back(*std::move(contender));
   }
   if (all.contenders.empty()) {
@@ -411,7 +411,7 @@ py::dict importRun(const std::vector<std::pair<std::string, std::string>>& files
       sizes.append(sizeOf(size));
     }
     const py::object rings =
-        here.rings ? py::cast(HeldSchedule{loaded, *here.rings, "nccl-run", here.on->bound, {}}) : py::none();
+        here.rings ? py::cast(HeldSchedule{loaded, *here.rings, {"nccl-run"}, here.on->bound, {}}) : py::none();
     dict["on"] = py::make_tuple(std::string(toString(here.on->collective)), fraction(here.on->bound),
                                 loadOf(loaded->fabric, here.on->rings), loadOf(loaded->fabric, here.on->trees),
                                 std::move(sizes), rings);

@@ -227,7 +227,7 @@ Result<std::vector<std::string>> writeGroups(const std::filesystem::path& folder
     number.insert(0, digits - number.size(), '0');
     names.push_back("group-" + number + (isForest ? ".forest.json" : ".schedule.json"));
     const auto write = [&](std::ostream& out) {
-      return writeSchedule(out, each.judged.made.schedule, each.fabric, each.description, progress);
+      return writeSchedule(out, each.judged.made.schedule, each.fabric, each.description, {}, progress);
     };
     if (Outcome saved = io::saveFile(folder / names.back(), write); !saved) {
       return saved.error();

@@ -35,7 +35,10 @@ Result<ConvertedSchedule> fromForest(const ConvertSource& source, const std::str
   if (!steps) {
     return steps.error();
   }
-  return ConvertedSchedule{{std::move(read->description), std::move(read->fabric), {}}, *std::move(steps), "forest"};
+  return ConvertedSchedule{{std::move(read->description), std::move(read->fabric), {}},
+                           *std::move(steps),
+                           "forest",
+                           std::move(read->origin)};
 }
 
 Result<ConvertedSchedule> fromSteps(const ConvertSource& source, const std::string& text) {
@@ -55,8 +58,10 @@ Result<ConvertedSchedule> fromSteps(const ConvertSource& source, const std::stri
     read->schedule = *std::move(cut);
     read->schedule.keepsOrder = keepsOrder;
   }
-  return ConvertedSchedule{
-      {std::move(read->description), std::move(read->fabric), {}}, std::move(read->schedule), "schedule"};
+  return ConvertedSchedule{{std::move(read->description), std::move(read->fabric), {}},
+                           std::move(read->schedule),
+                           "schedule",
+                           std::move(read->origin)};
 }
 
 /// Of a table of transfers: by its table of shards, its collective, or both.

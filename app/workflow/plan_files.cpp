@@ -13,11 +13,11 @@
 namespace coppice::workflow {
 
 Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabric::Fabric& fabric,
-                      const fabric::Description& description, const Progress& progress) {
+                      const fabric::Description& description, const io::Origin& origin, const Progress& progress) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    return io::writeForestJson(out, *forest, fabric, &description, progress);
+    return io::writeForestJson(out, *forest, fabric, &description, progress, origin);
   }
-  return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(schedule), fabric, &description, progress);
+  return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(schedule), fabric, &description, progress, origin);
 }
 
 Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, std::span<const Contender> contenders,
@@ -29,7 +29,8 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
   std::vector<PlanFiles> files;
   std::vector<io::PlanEntry> entries;
   for (const PlannedProgram& program : plan.programs) {
-    const Playable& playable = contenders[program.contender].playable;
+    const Contender& contender = contenders[program.contender];
+    const Playable& playable = contender.playable;
     const bool isForest = std::holds_alternative<schedule::Schedule>(*playable.schedule);
     PlanFiles written{program.name + std::string(destination.extension()),
                       program.name + (isForest ? ".forest.json" : ".schedule.json")};
@@ -37,7 +38,8 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
       return saved.error();
     }
     const auto write = [&](std::ostream& out) {
-      return writeSchedule(out, *playable.schedule, playable.loaded->fabric, playable.loaded->description, progress);
+      return writeSchedule(out, *playable.schedule, playable.loaded->fabric, playable.loaded->description,
+                           {.method = contender.method}, progress);
     };
     if (Outcome saved = io::saveFile(folder / written.schedule, write); !saved) {
       return saved.error();

@@ -9,6 +9,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "io/origin.hpp"
 #include "workflow/compare.hpp"
 #include "workflow/switch_plan.hpp"
 
@@ -21,9 +22,10 @@ struct PlanFiles {
   std::string schedule;  ///< "02-ring.schedule.json": beside its program, to be verified and simulated again
 };
 
-/// The schedule with its fabric, as `.forest.json` or `.schedule.json`.
+/// The schedule with its fabric, as `.forest.json` or `.schedule.json`. @param origin without a method: not known
 [[nodiscard]] Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabric::Fabric& fabric,
-                                    const fabric::Description& description, const Progress& progress);
+                                    const fabric::Description& description, const io::Origin& origin,
+                                    const Progress& progress);
 
 /// Programs, schedules, and plan.json, which says what is for which sizes. Creates the folder. Returns the files in the
 /// order of the plan. Errors: io naming the file; cancelled.

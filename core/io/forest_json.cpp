@@ -128,7 +128,7 @@ bool isWritable(const Forest& forest, const fabric::Fabric& fabric) {
 }  // namespace
 
 Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabric::Fabric& fabric,
-                        const fabric::Description* description, const Progress& progress) {
+                        const fabric::Description* description, const Progress& progress, const Origin& origin) {
   return guarded(
       [&]() -> Outcome {
         for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
@@ -154,6 +154,9 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
           pen << "  \"amounts\": ";
           writeNumbers(pen, schedule.amounts);
           pen << ",\n";
+        }
+        if (!origin.method.empty()) {
+          pen << "  \"" << kOriginKey << "\": " << originJson(origin) << ",\n";
         }
         pen << "  \"algbw\": " << fraction(schedule.algbw) << ",\n  \"bound\": " << fraction(schedule.bound) << ",\n";
         if (schedule.fixedK) {
@@ -243,7 +246,7 @@ Result<LoadedForest> loadForest(std::string_view text, const std::string& fileNa
           return error;
         }
         Schedule schedule = reader.scheduleOf(*fabric);
-        return LoadedForest{std::move(*description), std::move(*fabric), std::move(schedule)};
+        return LoadedForest{std::move(*description), std::move(*fabric), std::move(schedule), reader.origin()};
       },
       errorsOf(fileName));
 }

@@ -101,9 +101,9 @@ void ForestReader::read() {
            "generate the file again, or use a newer program");
   }
   checkKeys(m_top, "",
-            {"format", "version", "collective", "fabric_name", "digest", "root", "amounts", "algbw", "bound", "fixed_k",
-             "allreduce_bound", "overlapped", "own_copies", "nodes", "gpus", "bottlenecks", "reduce_forest",
-             "broadcast_forest", "fabric"});
+            {"format",   "version", "collective",  "fabric_name",   "digest",           "root",       "amounts",
+             kOriginKey, "algbw",   "bound",       "fixed_k",       "allreduce_bound",  "overlapped", "own_copies",
+             "nodes",    "gpus",    "bottlenecks", "reduce_forest", "broadcast_forest", "fabric"});
 }
 
 const JsonSlice& ForestReader::fabric() const {
@@ -112,6 +112,14 @@ const JsonSlice& ForestReader::fabric() const {
     refuse(value, "fabric", std::string("cannot be ") + nameOf(value.kind));
   }
   return m_fabric.front();
+}
+
+Origin ForestReader::origin() const {
+  const JsonValue* const value = m_top.find(kOriginKey);
+  return value == nullptr
+             ? Origin()
+             : readOrigin(*value, [this](const JsonValue& at, const std::string& path, std::string message,
+                                         std::string fix) { refuse(at, path, std::move(message), std::move(fix)); });
 }
 
 Schedule ForestReader::scheduleOf(const fabric::Fabric& fabric) {

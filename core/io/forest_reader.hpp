@@ -14,6 +14,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "io/exact_json.hpp"
+#include "io/origin.hpp"
 #include "schedule/forest.hpp"
 
 namespace coppice::io {
@@ -31,6 +32,8 @@ public:
   void read();
   /// The embedded fabric in the text. Throws Failure where there is none.
   [[nodiscard]] const JsonSlice& fabric() const;
+  /// Without a method where the file names none. Throws Failure.
+  [[nodiscard]] Origin origin() const;
   /// Takes what was read. Throws Failure, OverflowError.
   [[nodiscard]] schedule::Schedule scheduleOf(const fabric::Fabric& fabric);
 

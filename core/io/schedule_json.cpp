@@ -108,10 +108,18 @@ public:
                    "generate the schedule again for this fabric",
                    {.file = m_fileName, .element = {RefKind::field, "digest"}}};
     }
-    return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule), routesAdded};
+    return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule), routesAdded, origin()};
   }
 
 private:
+  Origin origin() {
+    const JsonValue* const value = m_top.find(kOriginKey);
+    return value == nullptr
+               ? Origin()
+               : readOrigin(*value, [this](const JsonValue& at, const std::string& path, std::string message,
+                                           std::string fix) { refuse(at, path, std::move(message), std::move(fix)); });
+  }
+
   StepSchedule read(const fabric::Fabric& fabric) {
     StepSchedule schedule;
     schedule.goal = goal(fabric.gpuCount());
@@ -375,7 +383,7 @@ private:
 }  // namespace
 
 Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const fabric::Fabric& fabric,
-                          const fabric::Description* description, const Progress& progress) {
+                          const fabric::Description* description, const Progress& progress, const Origin& origin) {
   if (schedule.transfers.size() > kMaxScheduleTransfers) {
     return Error{ErrorCode::limit,
                  "The schedule has " + std::to_string(schedule.transfers.size()) + " transfers; a file holds " +
@@ -390,6 +398,9 @@ Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const
   }
   out << "{\n  \"format\": \"coppice-schedule\",\n  \"version\": 1,\n";
   writeGoal(out, schedule.goal);
+  if (!origin.method.empty()) {
+    out << "  \"" << kOriginKey << "\": " << originJson(origin) << ",\n";
+  }
   out << "  \"method\": " << jsonQuoted(schedule.method) << ",\n  \"fabric_name\": " << jsonQuoted(schedule.fabricName)
       << ",\n  \"digest\": " << jsonQuoted(schedule.fabricDigest) << ",\n  \"algbw\": \"" << toFraction(schedule.algbw)
       << "\",\n  \"denominator\": " << schedule.denominator

@@ -24,6 +24,7 @@ class TestCliSchedules : public QObject {
 private slots:
   void baseline();
   void list();
+  void saysHowItWasMade();
   void verifiesFiles_data();
   void verifiesFiles();
   void exportsFiles_data();
@@ -57,6 +58,35 @@ void TestCliSchedules::list() {
   const Outcome outcome = run({"baseline", "list", "--json"});
   QVERIFY2(outcome.code == 0, outcome.err);
   QCOMPARE(outcome.json()["baselines"].toArray().size(), 19);
+}
+
+void TestCliSchedules::saysHowItWasMade() {
+  const QTemporaryDir dir;
+  const QString forest = dir.filePath("a.forest.json");
+  const QString fabric = "preset:dgx-a100,boxes=2";
+  QCOMPARE(run({"generate", fabric, "--max-height", "9", "-o", forest}).code, 0);
+  const auto madeBy = [](const QString& file) { return run({"verify", file, "--json"}).json()["made_by"].toObject(); };
+  QCOMPARE(madeBy(forest), (QJsonObject{{"method", "forestcoll"}, {"options", QJsonObject{{"max-height", "9"}}}}));
+  const Outcome told = run({"verify", forest});
+  QVERIFY2(told.out.contains("made by     forestcoll --max-height 9\n"), told.out);
+  // It goes with the schedule into the other form.
+  const QString steps = dir.filePath("a.schedule.json");
+  QCOMPARE(run({"schedule", "convert", forest, steps}).code, 0);
+  QCOMPARE(madeBy(steps), madeBy(forest));
+  QCOMPARE(run({"generate", fabric, "--method", "ring", "-o", steps}).code, 0);
+  QCOMPARE(madeBy(steps)["method"].toString(), QString("ring"));
+  // A file does not steer the terminal.
+  QFile file(forest);
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  QByteArray text = file.readAll();
+  file.close();
+  text.replace("\"made_by\": {\"method\": \"forestcoll\"", "\"made_by\": {\"method\": \"a\\n\\u001b[31mb\"");
+  QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
+  file.close();
+  const Outcome hostile = run({"verify", forest});
+  QCOMPARE(hostile.code, 0);
+  QVERIFY2(hostile.out.contains("a\\n\\x1b[31mb"), hostile.out);
+  QVERIFY(!hostile.out.contains('\x1b'));
 }
 
 void TestCliSchedules::verifiesFiles_data() {

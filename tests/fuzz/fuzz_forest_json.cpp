@@ -32,11 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   std::ostringstream out;
-  require(io::writeForestJson(out, loaded->schedule, loaded->fabric, &loaded->description).hasValue());
+  require(
+      io::writeForestJson(out, loaded->schedule, loaded->fabric, &loaded->description, {}, loaded->origin).hasValue());
   const auto again = io::loadForest(out.str());
-  require(again && again->schedule == loaded->schedule && again->fabric.digest() == loaded->fabric.digest());
+  require(again && again->schedule == loaded->schedule && again->fabric.digest() == loaded->fabric.digest() &&
+          again->origin == loaded->origin);
   std::ostringstream second;
-  require(io::writeForestJson(second, again->schedule, again->fabric, &again->description).hasValue());
+  require(
+      io::writeForestJson(second, again->schedule, again->fabric, &again->description, {}, again->origin).hasValue());
   require(second.str() == out.str());
 
   for (const auto* forest : {&loaded->schedule.reduceForest, &loaded->schedule.broadcastForest}) {

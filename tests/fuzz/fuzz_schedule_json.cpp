@@ -32,11 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   std::ostringstream out;
-  require(io::writeScheduleJson(out, loaded->schedule, loaded->fabric, &loaded->description).hasValue());
+  require(io::writeScheduleJson(out, loaded->schedule, loaded->fabric, &loaded->description, {}, loaded->origin)
+              .hasValue());
   const auto again = io::loadSchedule(out.str());
-  require(again && again->schedule == loaded->schedule && again->fabric.digest() == loaded->fabric.digest());
+  require(again && again->schedule == loaded->schedule && again->fabric.digest() == loaded->fabric.digest() &&
+          again->origin == loaded->origin);
   std::ostringstream second;
-  require(io::writeScheduleJson(second, again->schedule, again->fabric, &again->description).hasValue());
+  require(
+      io::writeScheduleJson(second, again->schedule, again->fabric, &again->description, {}, again->origin).hasValue());
   require(second.str() == out.str());
 
   const auto verdict = verify::verifySteps(loaded->fabric, loaded->schedule);

@@ -126,6 +126,60 @@ private slots:
     QVERIFY2(again.str() == text, "writing what was read gives the same bytes");
   }
 
+  void saysHowItWasMade() {
+    const Sample sample = samples::star();
+    io::Origin origin{"forestcoll", {{"max-height", "6"}, {"note", "a \"b\"\n<b>\xc3\xa9"}, {"prune", "true"}}};
+    const auto write = [&](const io::Origin& what) {
+      std::ostringstream out;
+      return io::writeForestJson(out, sample.schedule, sample.fabric, nullptr, {}, what) ? out.str() : std::string();
+    };
+    const std::string text = write(origin);
+    const auto loaded = io::loadForest(text);
+    QVERIFY2(loaded.hasValue(), loaded ? "" : describe(loaded.error()).c_str());
+    QVERIFY(loaded->origin == origin);
+    QVERIFY(loaded->schedule == sample.schedule);
+    QCOMPARE(write(loaded->origin), text);
+    // What no reader takes is left out.
+    io::Origin wide = origin;
+    wide.options["sketch"] = std::string(io::kMaxOriginValue + 1, 'x');
+    wide.options[std::string(io::kMaxOriginName + 1, 'n')] = "1";
+    QCOMPARE(write(wide), text);
+    QVERIFY(write({}).find("made_by") == std::string::npos);
+    QVERIFY(io::loadForest(write({}))->origin == io::Origin());
+  }
+
+  void refusesOrigins_data() {
+    QTest::addColumn<QByteArray>("value");
+    QTest::addColumn<QString>("element");
+    const auto row = [](const char* name, const QByteArray& value, const char* element) {
+      QTest::newRow(name) << QByteArray(value).replace('\'', '"') << QString(element);
+    };
+    row("no object", "'forestcoll'", "made_by");
+    row("no method", "{}", "made_by.method");
+    row("empty method", "{'method': ''}", "made_by.method");
+    row("long method", "{'method': '" + QByteArray(65, 'm') + "'}", "made_by.method");
+    row("list", "{'method': 'm', 'options': ['k']}", "made_by.options");
+    row("number", "{'method': 'm', 'options': {'k': 4}}", "made_by.options");
+    row("long value", "{'method': 'm', 'options': {'k': '" + QByteArray((1 << 20) + 1, 'v') + "'}}", "made_by.options");
+    QByteArray many;
+    for (int i = 0; i < 65; ++i) {
+      many += (i == 0 ? "'" : ", '") + QByteArray::number(i) + "': ''";
+    }
+    row("many", "{'method': 'm', 'options': {" + many + "}}", "made_by.options");
+  }
+
+  void refusesOrigins() {
+    QFETCH(QByteArray, value);
+    QFETCH(QString, element);
+    const std::string text =
+        replaced(textOf(samples::star()), "\"algbw\"", "\"made_by\": " + value.toStdString() + ", \"algbw\"");
+    const auto loaded = io::loadForest(text, "s.forest.json");
+    QVERIFY(!loaded.hasValue());
+    QCOMPARE(QString::fromStdString(toText(loaded.error().where.element)), element);
+    QVERIFY(loaded.error().where.line > 0);
+    QVERIFY(describe(loaded.error()).size() < 300);
+  }
+
   void embedsTheDescription() {
     const Sample sample = samples::star();
     fabric::Description description = sample.description;

@@ -473,6 +473,12 @@ void TestStepVerifier::files() {
     std::ostringstream again;
     QVERIFY(io::writeScheduleJson(again, loaded->schedule, loaded->fabric).hasValue());
     QCOMPARE(again.str(), out.str());
+    QVERIFY(loaded->origin == io::Origin());
+    const io::Origin origin{"ring", {{"k", "2"}}};
+    std::ostringstream told;
+    QVERIFY(io::writeScheduleJson(told, schedule, fabric, nullptr, {}, origin).hasValue());
+    const auto read = io::loadSchedule(told.str());
+    QVERIFY(read && read->origin == origin && read->schedule == schedule);
   }
 }
 
@@ -494,6 +500,7 @@ void TestStepVerifier::brokenFiles_data() {
   row("short row", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0]", "transfers[0]");
   row("text in a row", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0, \"0\"]", "transfers[0]");
   row("rank beyond 32 bits", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 4294967296, 0, 0]", "transfers[0]");
+  row("method", "\"denominator\"", "\"made_by\": {\"method\": 3}, \"denominator\"", "made_by.method");
   row("reduces is not a flag", "[0, 0, 0, 1, 0, 1, 0, 0]", "[0, 0, 0, 1, 0, 1, 0, 2]", "transfers[0]");
 }
 

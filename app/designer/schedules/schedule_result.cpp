@@ -549,7 +549,7 @@ Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Pr
     fabric::Description description = *result.description;
     description.extra = withOptions(description.extra, result);
     return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
-      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, progress);
+      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, {}, progress);
     });
   });
 }
