@@ -48,9 +48,13 @@ public:
                                 "give fewer sizes, or a batch that is a multiple of dp times ep")};
     }
     m_choice.layouts = layouts.size();
-    // First those that no bubble slows down: what they reach cuts most of the others.
+    // First those that no bubble slows down and that divide the least in a sequence: what they reach cuts most of the
+    // others.
+    const auto divided = [](const Layout& layout) {
+      return std::pair(layout.stages(), layout.size(training::Role::tensor) * layout.size(training::Role::context));
+    };
     std::stable_sort(layouts.begin(), layouts.end(),
-                     [](const Layout& a, const Layout& b) { return a.stages() < b.stages(); });
+                     [&](const Layout& a, const Layout& b) { return divided(a) < divided(b); });
     std::vector<PricedLayout> priced;
     for (std::size_t begin = 0; begin < layouts.size();) {
       // Prices are made only of layouts whose compute can still win.

@@ -33,6 +33,13 @@ public:
   }
 
 private:
+  static constexpr int kNoWay = -1;
+  static constexpr int kUnknown = -2;
+  struct EdgeTimes {
+    std::vector<std::vector<int>> kinds;          ///< as Edge::time
+    std::vector<std::optional<Rational>> ofKind;  ///< where it has any
+  };
+
   void makeVariables() {
     m_costs.variables.resize(m_problem.nodes.size());
     for (std::size_t i = 0; i < m_costs.variables.size(); ++i) {
@@ -53,44 +60,38 @@ private:
 
   void makeEdges() {
     m_costs.edgesOf.resize(m_costs.variables.size());
-    std::vector<std::vector<State>> made(m_costs.variables.size());
+    std::vector<std::vector<int>> made(m_costs.variables.size());
     for (std::size_t i = 0; i < m_costs.variables.size(); ++i) {
-      std::map<State, int> number;
-      for (const Strategy& strategy : m_strategies[i]) {
-        const auto [found, isNew] = number.try_emplace(strategy.output, static_cast<int>(number.size()));
-        if (isNew) {
-          made[i].push_back(strategy.output);
-        }
-        m_costs.variables[i].output.push_back(found->second);
-      }
       m_costs.variables[i].takes.resize(m_strategies[i].size());
+      for (const Strategy& strategy : m_strategies[i]) {
+        m_costs.variables[i].output.push_back(placeOf(numberOf(strategy.output), made[i]));
+      }
     }
     for (std::size_t i = 0; i < m_costs.variables.size(); ++i) {
       const Node& node = m_problem.nodes[i];
       for (std::size_t input = 0; input < node.inputs.size(); ++input) {
         throwIfCancelled(m_progress);
         const int producer = node.inputs[input];
-        std::map<State, int> number;
-        std::vector<State> taken;
+        std::vector<int> taken;
         for (std::size_t s = 0; s < m_strategies[i].size(); ++s) {
-          const State& state = m_strategies[i][s].inputs[input];
-          const auto [found, isNew] = number.try_emplace(state, static_cast<int>(number.size()));
-          if (isNew) {
-            taken.push_back(state);
-          }
-          m_costs.variables[i].takes[s].push_back(found->second);
+          m_costs.variables[i].takes[s].push_back(placeOf(numberOf(m_strategies[i][s].inputs[input]), taken));
         }
         const bool isKept = node.op == Op::update && input == 1;
         const Node& source = m_problem.nodes[producer];
+        EdgeTimes& times = m_edgeTimes.emplace_back();
+        for (const int from : made[static_cast<std::size_t>(producer)]) {
+          std::vector<int>& row = times.kinds.emplace_back();
+          for (const int to : taken) {
+            row.push_back(isKept && from != to ? kNoWay : kindOf(from, to));
+          }
+        }
+        times.ofKind.resize(m_timesOfByte.size());
         const Rational bytes = elementsOf(m_problem, source.dims) * source.bytes * node.times;
-        auto& table = m_exactTimes.emplace_back();
-        for (const State& from : made[static_cast<std::size_t>(producer)]) {
-          auto& row = table.emplace_back();
-          for (const State& to : taken) {
-            row.push_back(isKept ? (from == to ? std::optional(Rational()) : std::nullopt) : timeOfByte(from, to));
-            if (row.back()) {
-              *row.back() *= bytes;
-              m_costs.timeUnit = leastCommonMultiple(m_costs.timeUnit, row.back()->denominator());
+        for (const std::vector<int>& row : times.kinds) {
+          for (const int kind : row) {
+            if (kind != kNoWay && !times.ofKind[kind]) {
+              times.ofKind[kind] = m_timesOfByte[kind] * bytes;
+              m_costs.timeUnit = leastCommonMultiple(m_costs.timeUnit, times.ofKind[kind]->denominator());
             }
           }
         }
@@ -101,13 +102,43 @@ private:
     }
   }
 
-  /// Many tensors have the same dimensions.
-  [[nodiscard]] const std::optional<Rational>& timeOfByte(const State& from, const State& to) {
-    const auto [found, isNew] = m_times.try_emplace({from, to});
+  [[nodiscard]] int numberOf(const State& state) {
+    const auto [found, isNew] = m_numbers.try_emplace(state, static_cast<int>(m_states.size()));
     if (isNew) {
-      found->second = conversionTimeOfByte(m_problem, from, to);
+      m_states.push_back(&found->first);
+      m_kinds.emplace_back();
     }
     return found->second;
+  }
+
+  /// Where a state stands among some, to which it is added if it is not there.
+  static int placeOf(int state, std::vector<int>& among) {
+    const auto found = std::find(among.begin(), among.end(), state);
+    const auto place = static_cast<int>(found - among.begin());
+    if (found == among.end()) {
+      among.push_back(state);
+    }
+    return place;
+  }
+
+  /// Many tensors have the same dimensions, and many conversions the same time for a byte: its place in m_timesOfByte.
+  [[nodiscard]] int kindOf(int from, int to) {
+    std::vector<int>& kinds = m_kinds[from];
+    if (to >= static_cast<int>(kinds.size())) {
+      kinds.resize(m_states.size(), kUnknown);
+    }
+    if (kinds[to] == kUnknown) {
+      const auto time = conversionTimeOfByte(m_problem, *m_states[from], *m_states[to]);
+      kinds[to] = kNoWay;
+      if (time) {
+        const auto [found, isNew] = m_kindOfTime.try_emplace(*time, static_cast<int>(m_timesOfByte.size()));
+        if (isNew) {
+          m_timesOfByte.push_back(*time);
+        }
+        kinds[to] = found->second;
+      }
+    }
+    return kinds[to];
   }
 
   /// Of operations and conversions, in whole numbers of common units.
@@ -122,13 +153,18 @@ private:
       }
     }
     for (std::size_t e = 0; e < m_costs.edges.size(); ++e) {
-      for (const auto& row : m_exactTimes[e]) {
-        std::vector<int64_t>& whole = m_costs.edges[e].time.emplace_back();
-        for (const auto& time : row) {
-          whole.push_back(time ? scaled(*time, m_costs.timeUnit) : kNever);
-          if (whole.back() != kNever && whole.back() > kNever / 1024) {
-            throw OverflowError("times of conversions leave the exact integer range");
-          }
+      const EdgeTimes& times = m_edgeTimes[e];
+      std::vector<int64_t> whole;
+      for (const auto& time : times.ofKind) {
+        whole.push_back(time ? scaled(*time, m_costs.timeUnit) : kNever);
+        if (time && whole.back() > kNever / 1024) {
+          throw OverflowError("times of conversions leave the exact integer range");
+        }
+      }
+      for (const std::vector<int>& kinds : times.kinds) {
+        std::vector<int64_t>& row = m_costs.edges[e].time.emplace_back();
+        for (const int kind : kinds) {
+          row.push_back(kind == kNoWay ? kNever : whole[kind]);
         }
       }
     }
@@ -147,9 +183,13 @@ private:
   const Problem& m_problem;
   const Progress& m_progress;
   Costs m_costs;
-  std::map<std::pair<State, State>, std::optional<Rational>> m_times;  ///< by byte
+  std::map<State, int> m_numbers;
+  std::vector<const State*> m_states;     ///< by number
+  std::vector<std::vector<int>> m_kinds;  ///< by number of a state, then of another
+  std::map<Rational, int> m_kindOfTime;
+  std::vector<Rational> m_timesOfByte;  ///< by kind
   std::vector<std::vector<Strategy>> m_strategies;
-  std::vector<std::vector<std::vector<std::optional<Rational>>>> m_exactTimes;  ///< as Edge::time
+  std::vector<EdgeTimes> m_edgeTimes;
 };
 
 /// Leaves out strategies that another is as good as; true where it did.
@@ -204,15 +244,10 @@ Weights weightsOf(const Costs& costs, const Prices& prices) {
   const double scale = kLargest / std::max({compute, communication, memory});
   Weights weights{std::llround(compute * scale), std::llround(communication * scale), std::llround(memory * scale), 0};
   Int128 most = 0;
-  const auto value = [&](const Point& point) {
-    return static_cast<Int128>(point.compute) * weights.compute +
-           static_cast<Int128>(point.communication) * weights.communication +
-           static_cast<Int128>(point.memory) * weights.memory;
-  };
   for (const Variable& variable : costs.variables) {
     Int128 largest = 0;
     for (const Point& own : variable.own) {
-      largest = std::max(largest, value(own));
+      largest = std::max(largest, weights.sum(own));
     }
     most += largest;
   }
@@ -223,7 +258,7 @@ Weights weightsOf(const Costs& costs, const Prices& prices) {
         largest = time == kNever ? largest : std::max(largest, time);
       }
     }
-    most += 2 * value({0, largest, 0});
+    most += 2 * weights.sum({0, largest, 0});
   }
   while ((most >> weights.shift) >> kBits > 0) {
     ++weights.shift;
@@ -234,6 +269,15 @@ Weights weightsOf(const Costs& costs, const Prices& prices) {
 Cost Costs::exact(const Point& point) const {
   return {Rational(point.compute, computeUnit), Rational(point.communication, timeUnit),
           Rational(point.memory, memoryUnit)};
+}
+
+bool Costs::isPossible(const std::vector<int>& choice) const {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    if (timeOf(static_cast<int>(e), choice[edges[e].producer], choice[edges[e].consumer]) == kNever) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Point Costs::sum(const std::vector<int>& choice) const {
@@ -249,10 +293,7 @@ Point Costs::sum(const std::vector<int>& choice) const {
 
 Costs Costs::weighted(const Weights& weights) const {
   const auto number = [&](const Point& point) {
-    const Int128 sum = static_cast<Int128>(point.compute) * weights.compute +
-                       static_cast<Int128>(point.communication) * weights.communication +
-                       static_cast<Int128>(point.memory) * weights.memory;
-    const Int128 value = sum >> weights.shift;
+    const Int128 value = weights.sum(point) >> weights.shift;
     if (value > kNever / 1024) {
       throw OverflowError("weighted costs leave the exact integer range");
     }

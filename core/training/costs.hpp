@@ -37,6 +37,12 @@ struct Weights {
   std::int64_t communication = 0;
   std::int64_t memory = 0;
   int shift = 0;
+
+  /// Of a point, not yet divided by 2^shift.
+  [[nodiscard]] Int128 sum(const Point& point) const {
+    return static_cast<Int128>(point.compute) * compute + static_cast<Int128>(point.communication) * communication +
+           static_cast<Int128>(point.memory) * memory;
+  }
 };
 
 /// What a ns of compute, one of communication, and a byte count; only their ratios matter.
@@ -64,6 +70,8 @@ struct Costs {
     return time == kNever || !consumer.isDropped[consumerStrategy] ? time : 2 * time;
   }
   [[nodiscard]] Cost exact(const Point& point) const;
+  /// Whether each conversion of a choice of a strategy for each variable is possible.
+  [[nodiscard]] bool isPossible(const std::vector<int>& choice) const;
   /// What a strategy for each variable costs.
   [[nodiscard]] Point sum(const std::vector<int>& choice) const;
   /// The same with Point::communication the weighted number of all three, and nothing else. Throws OverflowError.

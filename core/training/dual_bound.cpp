@@ -24,10 +24,7 @@ void requireSmall(const std::vector<int64_t>& values) {
 }
 
 int64_t weightedBy(const Weights& weights, const Point& point) {
-  return narrow64((static_cast<Int128>(point.compute) * weights.compute +
-                   static_cast<Int128>(point.communication) * weights.communication +
-                   static_cast<Int128>(point.memory) * weights.memory) >>
-                  weights.shift);
+  return narrow64(weights.sum(point) >> weights.shift);
 }
 
 }  // namespace

@@ -110,22 +110,12 @@ private:
       m_leastStep = std::max(*m_leastStep, Rational(narrow64(value / units), kParts));
     }
     Found found{{}, bound.suggested()};
-    if (!isPossible(found.strategies)) {
+    if (!m_costs.isPossible(found.strategies)) {
       return {};
     }
     found.cost = m_costs.sum(found.strategies);
     m_found.push_back(found);
     return found.cost;
-  }
-
-  [[nodiscard]] bool isPossible(const std::vector<int>& strategies) const {
-    for (std::size_t e = 0; e < m_costs.edges.size(); ++e) {
-      const Edge& edge = m_costs.edges[e];
-      if (m_costs.timeOf(static_cast<int>(e), strategies[edge.producer], strategies[edge.consumer]) == kNever) {
-        return false;
-      }
-    }
-    return true;
   }
 
   /// Too large to search all axes together: one axis after the other is searched exactly while the others keep what

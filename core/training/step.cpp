@@ -45,11 +45,13 @@ Rational bubbleOf(const StepDemand& demand, const Layout& layout, int64_t microB
 class StepSearch {
 public:
   /// @param known  may be `answer.best`
+  /// @param hint  weights that cut all plans of the last number of micro-batches that had such
   StepSearch(const StepDemand& demand, const PricedLayout& priced, int64_t microBatches, const StepPlan* known,
-             LayoutAnswer& answer, const Progress& progress)
+             std::optional<std::pair<double, double>>& hint, LayoutAnswer& answer, const Progress& progress)
       : m_demand(demand),
         m_priced(priced),
         m_microBatches(microBatches),
+        m_hint(hint),
         m_answer(answer),
         m_progress(progress),
         m_devices(devicesOf(priced.layout)),
@@ -112,11 +114,14 @@ private:
     const double perByte = time / m_memory.toDouble();
     constexpr int kMost = 14;
     constexpr int kRange = 8;
-    for (const double compute : {64.0, 1.0, 0.125}) {
+    if (m_known && m_hint) {
+      weigh(m_hint->first, m_hint->second);  // what cut other numbers of micro-batches mostly cuts this one
+    }
+    for (const double compute : {1.0, 64.0, 0.125}) {
+      if (isDone()) {
+        return;
+      }
       if (fits(weigh(compute, 0))) {
-        if (isDone()) {
-          return;
-        }
         continue;
       }
       if (isDone() || !fits(weigh(compute, std::ldexp(perByte, kMost)))) {
@@ -143,19 +148,25 @@ private:
 
   [[nodiscard]] bool fits(const Cost& block) const { return block.memory <= m_memory; }
 
-  /// Notes the plan of these weights, and what they bound.
+  /// Notes the plan of these weights, and what they bound. Nothing where the bound cuts all plans.
   Cost weigh(double compute, double memory) {
     const double total = std::max(compute, 1.0);
-    const WeightedSearch::Answer found =
-        m_search->best({.compute = compute * m_stretch / total, .communication = 1 / total, .memory = memory});
-    const double a = found.compute / m_stretch;
-    const double rest = (found.least - found.memory * m_memory.toDouble()) * m_layers.toDouble();
-    m_least = std::max(m_least, rest / (a + found.communication));
-    m_leastInSequence = std::max(m_leastInSequence, rest / std::max(a, found.communication));
-    StepPlan plan{m_priced, m_microBatches, found.plan, {}, {}};
-    plan.cost.compute = stageCompute(m_demand, m_priced.layout, found.plan.cost.compute, m_devices);
-    plan.cost.communication = found.plan.cost.communication * m_layers;
-    plan.cost.memory = found.plan.cost.memory * m_layers + m_outer.memory;
+    const Prices prices{.compute = compute * m_stretch / total, .communication = 1 / total, .memory = memory};
+    WeightedSearch::Answer found = m_search->bound(prices);
+    raiseBounds(found);
+    if (isCut()) {
+      m_hint = {compute, memory};
+      return {};
+    }
+    if (!found.plan) {
+      found = m_search->best(prices);
+      raiseBounds(found);
+    }
+    const Cost block = found.plan->cost;
+    StepPlan plan{m_priced, m_microBatches, *std::move(found.plan), {}, {}};
+    plan.cost.compute = stageCompute(m_demand, m_priced.layout, block.compute, m_devices);
+    plan.cost.communication = block.communication * m_layers;
+    plan.cost.memory = block.memory * m_layers + m_outer.memory;
     plan.bubble = bubbleOf(m_demand, m_priced.layout, m_microBatches, plan.cost.compute);
     if (plan.cost.memory <= m_demand.memory) {
       if (!m_known || std::pair(plan.overlapped(), plan.inSequence()) < *m_known) {
@@ -167,12 +178,20 @@ private:
     } else if (!m_answer.smallest || plan.cost.memory < m_answer.smallest->cost.memory) {
       m_answer.smallest = std::move(plan);
     }
-    return found.plan.cost;
+    return block;
+  }
+
+  void raiseBounds(const WeightedSearch::Answer& found) {
+    const double a = found.compute / m_stretch;
+    const double rest = (found.least - found.memory * m_memory.toDouble()) * m_layers.toDouble();
+    m_least = std::max(m_least, rest / (a + found.communication));
+    m_leastInSequence = std::max(m_leastInSequence, rest / std::max(a, found.communication));
   }
 
   const StepDemand& m_demand;
   const PricedLayout& m_priced;
   int64_t m_microBatches;
+  std::optional<std::pair<double, double>>& m_hint;  ///< of computation and memory
   LayoutAnswer& m_answer;
   const Progress& m_progress;
   int64_t m_devices;
@@ -239,12 +258,13 @@ Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& pric
                               const Progress& progress) {
   return guarded([&] {
     LayoutAnswer answer;
+    std::optional<std::pair<double, double>> hint;
     for (const int64_t microBatches : microBatchesOf(demand.job, priced.layout)) {
       if (demand.microBatches == 0 || demand.microBatches == microBatches) {
         throwIfCancelled(progress);
         const StepPlan* best =
             answer.best && (known == nullptr || answer.best->isBetterThan(*known)) ? &*answer.best : known;
-        StepSearch(demand, priced, microBatches, best, answer, progress).run();
+        StepSearch(demand, priced, microBatches, best, hint, answer, progress).run();
       }
     }
     if (answer.best) {

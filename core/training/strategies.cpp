@@ -144,7 +144,8 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
     }
   }
   std::vector<Strategy> strategies;
-  std::set<std::pair<std::vector<State>, State>> seen;
+  std::set<std::vector<Dim>> seen;
+  std::vector<Dim> key;
   std::vector<std::size_t> digits(axes, 0);
   for (bool isEnd = false; !isEnd;) {
     Strategy strategy{std::vector<State>(node.inputs.size(), State(axes)), State(axes), 1, false};
@@ -159,7 +160,11 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
     const bool mayBe = isValid(problem, strategy.output) && isAsFixed(problem, node, strategy.output) &&
                        std::all_of(strategy.inputs.begin(), strategy.inputs.end(),
                                    [&](const State& state) { return isValid(problem, state); });
-    if (mayBe && seen.emplace(strategy.inputs, strategy.output).second) {
+    key = strategy.output;
+    for (const State& state : strategy.inputs) {
+      key.insert(key.end(), state.begin(), state.end());
+    }
+    if (mayBe && seen.insert(key).second) {
       strategies.push_back(strategy);
       if (node.isAgain) {
         strategy.isDropped = true;
@@ -177,55 +182,46 @@ std::vector<Strategy> strategiesOf(const Problem& problem, int index) {
 
 namespace {
 
-/// In the cheapest order, with the times of a tensor of these bytes.
-std::optional<std::vector<ConversionStep>> stepsOf(const Problem& problem, const Rational& bytes, const State& from,
-                                                   const State& to) {
+/// For each byte of the tensor: one axis changes.
+Rational timeOfStep(const Problem& problem, const State& state, std::size_t axis, Dim to) {
+  if (state[axis] == kReplicated) {
+    return 0;
+  }
+  int64_t parts = 1;
+  for (std::size_t other = 0; other < state.size(); ++other) {
+    parts = other != axis && state[other] >= 0 ? checkedMul(parts, problem.mesh[other].size) : parts;
+  }
+  return Rational(1) / (problem.mesh[axis].rates[static_cast<std::size_t>(conversionOf(state[axis], to))] *
+                        Rational(parts));
+}
+
+/// Calls use(axes in order, time) for each order in which axes may change one after the other, with the time for each
+/// byte of the tensor.
+template <typename Use>
+void forOrders(const Problem& problem, const State& from, const State& to, const Use& use) {
   std::vector<std::size_t> order;
   for (std::size_t axis = 0; axis < from.size(); ++axis) {
     if (from[axis] != to[axis]) {
       if (from[axis] >= 0 && to[axis] == kPartial) {
-        return std::nullopt;
+        return;
       }
       order.push_back(axis);
     }
   }
-  std::optional<std::vector<ConversionStep>> cheapest;
-  std::optional<Rational> least;
+  State state;
   do {
-    State state = from;
-    std::vector<ConversionStep> steps;
+    state = from;
     Rational time;
     bool mayBe = true;
-    for (const std::size_t axis : order) {
-      if (state[axis] != kReplicated) {
-        State others = state;
-        others[axis] = kReplicated;
-        const Rational whole = bytes / Rational(partsOf(problem, others));
-        const Conversion conversion = conversionOf(state[axis], to[axis]);
-        const Rational each = whole / problem.mesh[axis].rates[static_cast<std::size_t>(conversion)];
-        steps.push_back({static_cast<int>(axis), conversion, each});
-        time += each;
-      }
-      state[axis] = to[axis];
-      mayBe = mayBe && isValid(problem, state);
+    for (std::size_t i = 0; i < order.size() && mayBe; ++i) {
+      time += timeOfStep(problem, state, order[i], to[order[i]]);
+      state[order[i]] = to[order[i]];
+      mayBe = isValid(problem, state);
     }
-    if (mayBe && (!least || time < *least)) {
-      least = time;
-      cheapest = std::move(steps);
+    if (mayBe) {
+      use(order, time);
     }
   } while (std::next_permutation(order.begin(), order.end()));
-  return cheapest;
-}
-
-std::optional<Rational> sumOf(const std::optional<std::vector<ConversionStep>>& steps) {
-  if (!steps) {
-    return std::nullopt;
-  }
-  Rational time;
-  for (const ConversionStep& step : *steps) {
-    time += step.time;
-  }
-  return time;
 }
 
 }  // namespace
@@ -233,15 +229,42 @@ std::optional<Rational> sumOf(const std::optional<std::vector<ConversionStep>>& 
 std::optional<std::vector<ConversionStep>> conversionSteps(const Problem& problem, int index, const State& from,
                                                            const State& to) {
   const Node& node = problem.nodes[index];
-  return stepsOf(problem, elementsOf(problem, node.dims) * node.bytes, from, to);
+  const Rational bytes = elementsOf(problem, node.dims) * node.bytes;
+  std::optional<Rational> least;
+  std::vector<std::size_t> cheapest;
+  forOrders(problem, from, to, [&](const std::vector<std::size_t>& order, const Rational& time) {
+    if (!least || time < *least) {
+      least = time;
+      cheapest = order;
+    }
+  });
+  if (!least) {
+    return std::nullopt;
+  }
+  std::vector<ConversionStep> steps;
+  State state = from;
+  for (const std::size_t axis : cheapest) {
+    if (state[axis] != kReplicated) {
+      steps.push_back({static_cast<int>(axis), conversionOf(state[axis], to[axis]),
+                       bytes * timeOfStep(problem, state, axis, to[axis])});
+    }
+    state[axis] = to[axis];
+  }
+  return steps;
 }
 
 std::optional<Rational> conversionTime(const Problem& problem, int index, const State& from, const State& to) {
-  return sumOf(conversionSteps(problem, index, from, to));
+  const auto time = conversionTimeOfByte(problem, from, to);
+  const Node& node = problem.nodes[index];
+  return time ? std::optional(*time * elementsOf(problem, node.dims) * node.bytes) : std::nullopt;
 }
 
 std::optional<Rational> conversionTimeOfByte(const Problem& problem, const State& from, const State& to) {
-  return sumOf(stepsOf(problem, 1, from, to));
+  std::optional<Rational> least;
+  forOrders(problem, from, to, [&](const std::vector<std::size_t>&, const Rational& time) {
+    least = least ? std::min(*least, time) : time;
+  });
+  return least;
 }
 
 Cost ownCost(const Problem& problem, int index, const Strategy& strategy) {

@@ -16,7 +16,7 @@ public:
   WeightedSearch(const Problem& problem, const Progress& progress);
 
   struct Answer {
-    Plan plan;
+    std::optional<Plan> plan = {};
     /// No plan costs less, whatever its strategies: what a ns of compute and of communication and a byte count in whole
     /// numbers, and the least sum.
     double compute = 0;
@@ -24,12 +24,20 @@ public:
     double memory = 0;
     double least = 0;
   };
-  /// Throws Failure (infeasible, limit), OverflowError, CancelledError; OutOfWork beyond the work of all calls.
+  /// A bound that mostly leaves little open, in a part of the time (DualBound); with a plan where that costs no more
+  /// than a millionth above the bound. Throws CancelledError.
+  [[nodiscard]] Answer bound(const Prices& prices) const;
+  /// With a plan. Throws Failure (infeasible, limit), OverflowError, CancelledError; OutOfWork beyond the work of all
+  /// calls.
   [[nodiscard]] Answer best(const Prices& prices);
 
 private:
+  [[nodiscard]] Answer answerOf(const Weights& weights) const;
+  [[nodiscard]] Plan planOf(const std::vector<int>& choice) const;
+
   Progress m_progress;
   Costs m_costs;
+  bool m_isThin = false;  ///< dead ends are left out
   Budget m_budget;
 };
 

@@ -195,8 +195,13 @@ struct Case {
   ConcurrentDemand demand;
 };
 
-/// Few nodes, any bandwidths, some links one way, any groups.
-std::optional<Case> randomCase(unsigned seed) {
+enum class Mix {
+  any,       ///< some links one way, any collectives
+  alltoalls  ///< each direction of a link has a bandwidth of its own, or none
+};
+
+/// Few nodes, any bandwidths, any groups.
+std::optional<Case> randomCase(unsigned seed, Mix mix = Mix::any) {
   std::mt19937 random(seed);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   fabric::Description description;
@@ -215,8 +220,16 @@ std::optional<Case> randomCase(unsigned seed) {
         link.src = std::to_string(i);
         link.dst = std::to_string(j);
         link.bandwidth = std::to_string(1 + below(9));
-        link.duplex = below(6) > 0;
+        link.duplex = mix == Mix::any && below(6) > 0;
         description.links.push_back(link);
+      }
+      if (mix == Mix::alltoalls && below(5) < 3) {
+        fabric::LinkDescription back;
+        back.src = std::to_string(j);
+        back.dst = std::to_string(i);
+        back.bandwidth = std::to_string(1 + below(9));
+        back.duplex = false;
+        description.links.push_back(back);
       }
     }
   }
@@ -240,7 +253,7 @@ std::optional<Case> randomCase(unsigned seed) {
       }
     }
     std::shuffle(group.ranks.begin(), group.ranks.end(), random);
-    group.collective = kAll[below(kAll.size())];
+    group.collective = mix == Mix::alltoalls ? Collective::alltoall : kAll[below(kAll.size())];
     group.weight = Rational(1 + below(4), 1 + below(3));
     group.root = below(static_cast<int>(group.ranks.size()));
     demand.groups.push_back(group);
@@ -301,10 +314,16 @@ private slots:
     requireProved(fabric, demand, *optimum);
   }
 
+  void allCutsOfRandomFabrics_data() {
+    QTest::addColumn<bool>("isAlltoall");
+    QTest::newRow("any collectives") << false;
+    QTest::newRow("alltoalls, other bandwidths each way") << true;
+  }
   void allCutsOfRandomFabrics() {
+    QFETCH(bool, isAlltoall);
     int solved = 0;
     for (unsigned seed = 0; seed < 150; ++seed) {
-      const auto random = randomCase(seed);
+      const auto random = randomCase(seed, isAlltoall ? Mix::alltoalls : Mix::any);
       if (!random) {
         continue;
       }
