@@ -191,8 +191,8 @@ Rational timeOfStep(const Problem& problem, const State& state, std::size_t axis
   for (std::size_t other = 0; other < state.size(); ++other) {
     parts = other != axis && state[other] >= 0 ? checkedMul(parts, problem.mesh[other].size) : parts;
   }
-  return Rational(1) / (problem.mesh[axis].rates[static_cast<std::size_t>(conversionOf(state[axis], to))] *
-                        Rational(parts));
+  return Rational(1) /
+         (problem.mesh[axis].rates[static_cast<std::size_t>(conversionOf(state[axis], to))] * Rational(parts));
 }
 
 /// Calls use(axes in order, time) for each order in which axes may change one after the other, with the time for each
