@@ -105,7 +105,7 @@ private:
     return nearest;
   }
 
-  /// Whether each GPU sends and gets so many channels, and a head its own twice.
+  /// Whether each GPU has room for the data of all channels, and a head for its own twice.
   [[nodiscard]] bool fitsInside(const std::vector<Head>& heads, const Rational& speed) const {
     for (int gpu = 0; gpu < static_cast<int>(m_box.gpus.size()); ++gpu) {
       const auto own = std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.device == gpu; });

@@ -453,6 +453,13 @@ void TestCliNccl::tunerFileOfNvls() {
   const Outcome older =
       run({"export", kTwoBoxes, "--target", "nccl-tuner", "--compute-capability", "80", "-o", file, "--json"});
   VERIFY_TOLD(older.code == 0 && !older.in("stock").contains("nvls"), older);
+  // By the name, else by switches that sum and copy.
+  for (const auto& [fabric, capability] :
+       {std::pair("preset:dgx-b200,boxes=1", 100), {"preset:dgx-a100,boxes=1", 80}, {"preset:cluster,boxes=1", 80}}) {
+    const Outcome other = run({"export", fabric, "--target", "nccl-tuner", "-o", file, "--json"});
+    VERIFY_TOLD(other.code == 0, other);
+    QCOMPARE(other.json()["compute_capability"].toInt(), capability);
+  }
 }
 
 void TestCliNccl::bundle() {

@@ -466,7 +466,7 @@ QString commandLineHelp() {
       u"Usage: coppice [OPTIONS] [FILE…]\n"
       u"Draw a GPU fabric and see its bound and its bottleneck as you draw.\n\n"
       u"Each FILE opens in a tab. With --export-image, --export-film or --export-replay the program draws one FILE\n"
-      u"instead; FILE may then also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n"
+      u"instead. FILE may also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n"
       u"FILE#mode=analyse&cut=2 opens at that mode (draw, analyse, schedule, run) and cut; collective=… and zoom=… in\n"
       u"percent are known too.\n\n"
       u"Options:\n"_s;
@@ -480,6 +480,7 @@ QString commandLineHelp() {
   text +=
       u"\nExamples:\n"
       u"  coppice cluster.fabric.json\n"
+      u"  coppice preset:dgx-h100,boxes=4\n"
       u"  coppice --export-image cut.svg --mode analyse cluster.fabric.json\n"
       u"  coppice --export-image trees.pdf --mode schedule --trees 2 cluster.fabric.json\n"
       u"  coppice --export-image figure.png --scale 2 --dark preset:dgx-h100,boxes=4\n"

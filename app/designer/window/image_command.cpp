@@ -6,7 +6,6 @@
 #include <QFile>
 #include <QRegularExpression>
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include "designer/document/exchange.hpp"
@@ -19,7 +18,7 @@
 #include "designer/window/schedule_pictures.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "io/files.hpp"
-#include "presets/presets.hpp"
+#include "workflow/fabric_source.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -33,35 +32,10 @@ Error named(Error error, const QString& file) {
   return error;
 }
 
-Result<ReadModel> readPreset(const QString& text) {
-  QStringList items = text.split(u',');
-  const std::string name = items.takeFirst().trimmed().toStdString();
-  std::map<std::string, std::string> arguments;
-  std::string last;
-  for (const QString& item : items) {
-    const qsizetype equals = item.indexOf(u'=');
-    // A comma inside a value ("gpus=0-7,16") does not begin a new argument.
-    if (equals < 0 && !last.empty()) {
-      arguments[last] += "," + item.toStdString();
-      continue;
-    }
-    last = item.left(equals).trimmed().toStdString();
-    if (equals < 1 || !arguments.emplace(last, item.mid(equals + 1).trimmed().toStdString()).second) {
-      return Error{ErrorCode::badUsage, "\"" + item.toStdString() + "\" is not a parameter setting",
-                   "write each once, for example preset:dgx-a100,boxes=4"};
-    }
-  }
-  const auto made = presets::make(name, arguments);
-  if (!made) {
-    return made.error();
-  }
-  return readArranged(*made);
-}
-
 Result<ReadModel> readInput(const QString& input) {
-  constexpr auto kPrefix = "preset:"_L1;
-  if (input.startsWith(kPrefix)) {
-    return readPreset(input.mid(kPrefix.size()));
+  if (const std::string source = input.toStdString(); source.starts_with(workflow::kPresetPrefix)) {
+    const auto made = workflow::loadDescription({.source = source}, {});
+    return made ? Result<ReadModel>(readArranged(made->description)) : made.error();
   }
   const auto text = io::readFile(QFile::encodeName(input).toStdString());
   if (!text) {

@@ -27,7 +27,7 @@ namespace coppice::forestcoll {
 /// exact, that nothing is better is not claimed. As many different trees as there are scarce links, at most.
 /// Where that leaves more than 1 %, hundreds of trees of one rate are grown again and again among each other (rip-up
 /// and reroute).
-/// Trees that share the links, each so many parts of one rate.
+/// Trees that share the links, each a number of parts of one rate.
 struct TreePacking {
   struct Part {
     GrownTree tree;

@@ -154,6 +154,13 @@ void TestDesignerSession::manyFilesInOneMessage() {
   f.window->files().openFiles({good, good});
   QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
   QCOMPARE(f.answers->failures.size(), 1);
+  // A preset is a fabric without a file.
+  f.window->files().openFiles({u"preset:dgx-a100,boxes=2"_s, u"preset:nothing"_s});
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
+  QCOMPARE(f.window->workspace().contexts().back()->model().nodes().size(),
+           f.window->workspace().contexts().front()->model().nodes().size());
+  QVERIFY(f.answers->failures.back().contains(u"nothing"_s));
+  f.answers->failures.removeLast();
   // As a drop.
   QMimeData data;
   data.setUrls({QUrl::fromLocalFile(gone), QUrl::fromLocalFile(garbage), QUrl(u"http://127.0.0.1/a.json"_s)});

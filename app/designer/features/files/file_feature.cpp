@@ -16,6 +16,7 @@
 #include "designer/document/exchange.hpp"
 #include "designer/workspace/view_link.hpp"
 #include "io/files.hpp"
+#include "workflow/fabric_source.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -214,6 +215,15 @@ Result<EditorContext*> FileFeature::open(const QString& path) {
       (*link)->show(**opened, m_workspace);
     }
     return opened;
+  }
+  if (const std::string source = path.toStdString(); source.starts_with(workflow::kPresetPrefix)) {
+    const auto made = workflow::loadDescription({.source = source}, {});
+    if (!made) {
+      return made.error();
+    }
+    ReadModel read = readArranged(made->description);
+    return m_workspace.adopt(std::move(read.model), std::move(read.findings),
+                             QString::fromStdString(made->description.name));
   }
   if (EditorContext* context = openAlready(path)) {
     m_workspace.activate(context);
