@@ -86,6 +86,7 @@ Result<ScheduleResultPtr> scheduleExchange(const fabric::Description& facts, con
       return made.error();
     }
     auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+    result->origin = originOf(options);
     result->name = ExchangeTexts::tr("Alltoall, %1").arg(exchangeTitle(exchange).toLower());
     // Both certificates of the answer have been checked.
     result->bound = optimum.upper * alltoall::meanBuffer(optimum.demand, answer.fabric->gpuCount());

@@ -36,6 +36,7 @@ Result<ScheduleResultPtr> repairSchedule(const fabric::Description& facts, const
       return made.error();
     }
     auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+    result->origin = base.origin;
     result->repair = repaired->count;
     result->seconds = clock.lap();
     return ScheduleResultPtr(std::move(result));

@@ -169,17 +169,19 @@ QString summaryOf(const ScheduleResult& result) {
   return speed + u" · "_s + SchedulePanel::tr("k %1 · height %2").arg(result.k).arg(result.heights.logicalMax);
 }
 
+/// Names from files are text, whatever they look like.
+QString plainTip(const QString& text) {
+  return u"<p style='white-space:pre-wrap'>"_s + text.toHtmlEscaped() + u"</p>"_s;
+}
+
 QString factsOf(const ScheduleResult& result) {
   QString text = u"<table cellspacing=0 cellpadding=0>"_s;
   const FactRow row = [&](const QString& what, const QString& value) {
     text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
         what.toHtmlEscaped(), value.toHtmlEscaped());
   };
-  // A forest from a file does not say which method made it.
-  const bool isKnown = result.cost || result.seconds > 0;
-  const workflow::Method* method = workflow::findMethod(result.options.method);
-  if (isKnown && method != nullptr) {
-    row(SchedulePanel::tr("Method"), QString::fromStdString(method->title));
+  if (const QString method = result.methodText(); !method.isEmpty()) {
+    row(SchedulePanel::tr("Method"), method);
   }
   if (result.cost) {
     addStepFacts(result, row);
@@ -437,9 +439,10 @@ void SchedulePanel::updateList() {
         mark = result.shareOfBound() + (isFresh ? QString() : u" · "_s + tr("stale"));
         line = summaryOf(result) + u'\n' + QString::fromStdString(toFraction(result.algbw)) + u" · "_s +
                result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from file"));
-        item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
-                         (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
-                         (entry.problem.isEmpty() ? QString() : u"\n"_s + entry.problem));
+        QStringList tip{collectiveName(result.options.collective) + u": "_s + line, result.methodText(),
+                        isFresh ? QString() : tr("The fabric has changed since."), entry.problem};
+        tip.removeAll(QString());
+        item->setToolTip(plainTip(tip.join(u'\n')));
         if (!entry.problem.isEmpty()) {
           state = State::refused;
           mark = tr("not saved");
@@ -448,7 +451,7 @@ void SchedulePanel::updateList() {
         state = State::refused;
         mark = tr("refused");
         line = entry.problem.left(60) + u'\n' + entry.problem.mid(60);
-        item->setToolTip(entry.problem);
+        item->setToolTip(plainTip(entry.problem));
       }
       item->setData(line, kLineRole);
       item->setData(mark, kStateRole);
@@ -476,10 +479,11 @@ void SchedulePanel::updateCard() {
   const bool hasRows = m_book && !m_book->entries().empty();
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
   const bool canGenerate = m_book && m_hasNodes;
-  m_emptyText->setText(canGenerate ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
-                                   "spanning trees that reaches the bound, for the collective in the tool bar, and "
-                                   "verifies it. Methods has the others.")
-                              : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
+  m_emptyText->setText(canGenerate
+                           ? tr("A schedule defines how data moves over the links. Generate builds a forest of "
+                                "spanning trees that reaches the bound, for the collective in the tool bar, and "
+                                "verifies it. Methods has the others.")
+                           : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(canGenerate);
   m_emptyButton->setEnabled(canGenerate && !m_book->isRunning());
   for (QWidget* widget : {static_cast<QWidget*>(m_number), static_cast<QWidget*>(m_exact),

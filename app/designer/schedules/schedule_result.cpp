@@ -154,12 +154,6 @@ std::string textOf(const ScheduleResult& result) {
   if (result.seconds > 0) {
     object[u"seconds"_s] = result.seconds;
   }
-  object[u"method"_s] = QString::fromStdString(options.method);
-  QJsonObject values;
-  for (const auto& [name, value] : options.methodOptions) {
-    values[QString::fromStdString(name)] = QString::fromStdString(value);
-  }
-  object[u"options"_s] = values;
   return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
 }
 
@@ -178,8 +172,21 @@ std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
   return {amounts.begin(), amounts.end()};
 }
 
+/// What the file says; files of earlier versions have it among the options.
+io::Origin statedOrigin(const io::Origin& stated, const QJsonObject& request) {
+  if (!stated.method.empty()) {
+    return stated;
+  }
+  ScheduleOptions told{.method = request.value("method"_L1).toString().toStdString()};
+  const QJsonObject values = request.value("options"_L1).toObject();
+  for (auto value = values.begin(); value != values.end(); ++value) {
+    told.methodOptions.emplace(value.key().toStdString(), value->toString().toStdString());
+  }
+  return originOf(told);
+}
+
 /// What the file does not say, or says wrongly, stays as the schedule itself tells.
-ScheduleOptions optionsOf(const fabric::Description& description, const fabric::Fabric& fabric,
+ScheduleOptions optionsOf(const QJsonObject& object, const io::Origin& origin, const fabric::Fabric& fabric,
                           const schedule::AnySchedule& schedule) {
   ScheduleOptions options;
   options.collective = schedule::collectiveOf(schedule);
@@ -199,22 +206,19 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   if (options.collective == Collective::custom) {
     options.method = kTableMethod;
   }
-  const QJsonObject object = requestIn(description);
   if (const std::vector<std::int64_t> amounts = amountsOf(schedule); !amounts.empty()) {
     // The file's words for them, if they say the same.
     const std::string words = object.value("amounts"_L1).toString().toStdString();
     const auto meant = forestcoll::parseAmounts(fabric, words);
     options.amounts = meant && *meant == amounts ? words : listOf(amounts);
   }
-  const std::string method = object.value("method"_L1).toString().toStdString();
-  if (const workflow::Method* const known = workflow::findMethod(method)) {
-    options.method = method;
+  if (const workflow::Method* const known = workflow::findMethod(origin.method)) {
+    options.method = origin.method;
     options.methodOptions.clear();
-    const QJsonObject values = object.value("options"_L1).toObject();
-    for (auto value = values.begin(); value != values.end(); ++value) {
-      const workflow::Values one{{value.key().toStdString(), value->toString().toStdString()}};
-      if (one.contains(kTableOption) || workflow::OptionValues::read(known->options, one)) {
-        options.methodOptions.insert(one.begin(), one.end());
+    for (const auto& option : origin.options) {
+      const workflow::Values one{option};
+      if (workflow::OptionValues::read(known->options, one)) {
+        options.methodOptions.insert(option);
       }
     }
   }
@@ -330,6 +334,12 @@ QString stageName(const std::string& stage) {
   return QString::fromStdString(stage);
 }
 
+io::Origin originOf(const ScheduleOptions& options) {
+  io::Origin origin{options.method, options.methodOptions};
+  origin.options.erase(kTableOption);
+  return origin;
+}
+
 std::string ScheduleOptions::text(const std::string& option) const {
   const auto found = methodOptions.find(option);
   return found != methodOptions.end() ? found->second : std::string();
@@ -356,6 +366,29 @@ QString ScheduleResult::sizeText() const {
   return steps != nullptr ? counted(static_cast<qsizetype>(steps->transfers.size()), ResultTexts::tr("transfer"),
                                     ResultTexts::tr("transfers"))
                           : counted(trees, ResultTexts::tr("tree"), ResultTexts::tr("trees"));
+}
+
+QString ScheduleResult::methodText() const {
+  constexpr qsizetype kMaxShown = 40;
+  constexpr qsizetype kMaxText = 160;
+  const auto shortened = [](const std::string& text, qsizetype most) {
+    const QString line = QString::fromStdString(text).simplified();
+    return line.size() <= most ? line : line.left(most) + u'…';
+  };
+  const workflow::Method* const method = workflow::findMethod(origin.method);
+  QString text = method != nullptr ? QString::fromStdString(method->title) : shortened(origin.method, kMaxShown);
+  for (const auto& [name, value] : origin.options) {
+    QString title = shortened(name, kMaxShown);
+    QString shown = shortened(value, kMaxShown);
+    for (const workflow::Option& option : method != nullptr ? method->options : std::vector<workflow::Option>()) {
+      if (option.name == name) {
+        title = QString::fromStdString(option.title).toLower();
+        shown += option.unit.empty() ? QString() : u' ' + QString::fromStdString(option.unit);
+      }
+    }
+    text += u", "_s + title + (value == "true" ? QString() : u' ' + shown);
+  }
+  return text.size() <= kMaxText ? text : text.left(kMaxText) + u'…';
 }
 
 QString ScheduleResult::shareOfBound() const {
@@ -484,8 +517,14 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     }
     if (options.collective == Collective::custom) {
       auto judged = makeCustom(*fabric, options, progress);
-      return judged ? measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress)
-                    : Result<ScheduleResultPtr>(inWindow(judged.error(), *method));
+      if (!judged) {
+        return inWindow(judged.error(), *method);
+      }
+      auto made = measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress);
+      if (made) {
+        std::const_pointer_cast<ScheduleResult>(*made)->origin = originOf(options);
+      }
+      return made;
     }
     const auto demand = demandOf(*fabric, options);
     if (!demand) {
@@ -517,6 +556,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
       return made.error();
     }
     auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+    result->origin = originOf(options);
     result->scanned = std::move(scanned);
     result->chosen = std::move(chosen);
     // They are for the reader alone: without them the schedule is what it is.
@@ -549,7 +589,7 @@ Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Pr
     fabric::Description description = *result.description;
     description.extra = withOptions(description.extra, result);
     return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
-      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, {}, progress);
+      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, result.origin, progress);
     });
   });
 }
@@ -559,8 +599,9 @@ namespace {
 /// What a file holds, with the options that are embedded in its fabric.
 template <typename Loaded>
 Result<ScheduleResultPtr> examineLoaded(Loaded loaded, const Progress& progress) {
-  const ScheduleOptions options = optionsOf(loaded.description, loaded.fabric, loaded.schedule);
   const QJsonObject request = requestIn(loaded.description);
+  io::Origin origin = statedOrigin(loaded.origin, request);
+  const ScheduleOptions options = optionsOf(request, origin, loaded.fabric, loaded.schedule);
   dropOptions(loaded.description.extra);
   auto examined = examineSchedule(std::move(loaded.description), std::move(loaded.fabric), std::move(loaded.schedule),
                                   options, progress);
@@ -568,6 +609,7 @@ Result<ScheduleResultPtr> examineLoaded(Loaded loaded, const Progress& progress)
     return examined.error();
   }
   auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+  result->origin = std::move(origin);
   result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
   result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
   result->seconds = std::max(0.0, request.value("seconds"_L1).toDouble());

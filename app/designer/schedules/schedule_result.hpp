@@ -21,6 +21,7 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/repair/repair.hpp"
+#include "io/origin.hpp"
 #include "program/program.hpp"
 #include "schedule/bound_scope.hpp"
 #include "schedule/forest.hpp"
@@ -60,6 +61,9 @@ struct ScheduleOptions {
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
+/// What the file of a schedule says of how it was made. The table of a custom collective is in the schedule itself.
+[[nodiscard]] io::Origin originOf(const ScheduleOptions& options);
+
 /// Options of ForestColl that the window knows: with kBestOfK up to kMaxScannedK it shows each k that is tried.
 inline constexpr const char* kFixedK = "k";
 inline constexpr const char* kBestOfK = "k-max";
@@ -75,6 +79,9 @@ using workflow::KValue;
 /// A schedule with all that is shown of it. Immutable, shared by the docks and by jobs.
 struct ScheduleResult {
   ScheduleOptions options;
+  /// What it, or what it is a change of, was made by; without a method where a file does not say it. The method may be
+  /// one of another version.
+  io::Origin origin = {};
   std::shared_ptr<const fabric::Description> description;  ///< of what was scheduled: the subset, if it is one
   std::optional<fabric::Fabric> fabric;                    ///< always set
   schedule::AnySchedule schedule;
@@ -130,6 +137,8 @@ struct ScheduleResult {
   }
   /// "208 trees", "960 transfers"
   [[nodiscard]] QString sizeText() const;
+  /// "ForestColl, maximum height 6 hops"; empty where it is not known. Not longer than a line or two.
+  [[nodiscard]] QString methodText() const;
   /// "98.4 %", or "–" where the bound is not known.
   [[nodiscard]] QString shareOfBound() const;
   /// "Meets the bound, verified", or what else the verifier established.

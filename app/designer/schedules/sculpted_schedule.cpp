@@ -28,6 +28,7 @@ Result<ScheduleResultPtr> examined(const ScheduleResult& base, schedule::Schedul
     return made.error();
   }
   auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
+  result->origin = base.origin;
   result->name = name;
   result->seconds = clock.lap();
   return ScheduleResultPtr(std::move(result));

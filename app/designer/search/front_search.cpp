@@ -232,6 +232,7 @@ void FrontSearch::receive(const Measured& measured) {
   m_unmeasured.pop_front();
   if (*measured.result) {
     const auto result = std::const_pointer_cast<ScheduleResult>(measured.result->value());
+    result->origin = originOf(result->options);
     result->seconds = m_candidates[measured.candidate].seconds;
     m_candidates[measured.candidate].result = result;
   } else {

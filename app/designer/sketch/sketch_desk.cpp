@@ -102,6 +102,7 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
       return examined.error();
     }
     const auto made = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+    made->origin = originOf(options);
     made->seconds = clock.lap();
     answer->schedule = made;
     return Found(std::move(answer));

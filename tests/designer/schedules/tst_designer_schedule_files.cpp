@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QApplication>
 #include <QDir>
+#include <QListView>
 #include <QScopeGuard>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -17,6 +18,7 @@
 #include "designer/window/main_window.hpp"
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
 
 using namespace coppice;
@@ -42,6 +44,7 @@ private Q_SLOTS:
   void openingABrokenProgram();
   void openingAForest();
   void openingTrees();
+  void methodOfAFile();
 };
 
 void TestDesignerScheduleFiles::initTestCase() {
@@ -423,6 +426,45 @@ void TestDesignerScheduleFiles::openingTrees() {
   QVERIFY(QTest::qWaitFor([&] { return !fixture.answers->failures.isEmpty(); }, kLong));
   QVERIFY(fixture.answers->failures.front().contains(u"ours.xml:2"_s) ||
           fixture.answers->failures.front().contains(u"ours.xml:1"_s));
+}
+
+void TestDesignerScheduleFiles::methodOfAFile() {
+  ScheduleFixture fixture;
+  const ScheduleResultPtr result = made(preset("dgx-a100", {{"boxes", "2"}}), {});
+  const QString path = fixture.dir.filePath(u"a.forest.json"_s);
+  const auto write = [&](const io::Origin& origin) {
+    return io::saveFile(path.toStdString(), [&](std::ostream& out) {
+      return io::writeForestJson(out, *result->forests(), *result->fabric, result->description.get(), {}, origin);
+    });
+  };
+  const auto openAgain = [&] {
+    fixture.window->files().openFile(path);
+    return QTest::qWaitFor([&] { return !fixture.schedules->isOpening() && fixture.current() != nullptr; }, kLong);
+  };
+  const auto tip = [&] {
+    auto* list = fixture.window->findChild<QListView*>(u"scheduleList"_s);
+    return list->currentIndex().data(Qt::ToolTipRole).toString();
+  };
+  // As the command line writes it.
+  QVERIFY(write({"forestcoll", {{"max-height", "9"}, {"of-tomorrow", "1"}}}));
+  QVERIFY(openAgain());
+  QVERIFY2(fixture.label("scheduleFacts").contains(u"ForestColl, maximum height 9 hops, of-tomorrow 1"_s),
+           qPrintable(fixture.label("scheduleFacts")));
+  QVERIFY(tip().contains(u"ForestColl, maximum height 9"_s));
+  QCOMPARE(fixture.current()->result->options.methodOptions, (workflow::Values{{"max-height", "9"}}));
+  // A method of another version, with a name that looks like a picture: text, and kept.
+  const io::Origin odd{"<img src=x> & co", {{"a", std::string(5000, 'w')}}};
+  QVERIFY(write(odd));
+  QVERIFY(openAgain());
+  QVERIFY(fixture.label("scheduleFacts").contains(u"&lt;img src=x&gt; &amp; co"_s));
+  QVERIFY(tip().contains(u"&lt;img"_s) && tip().size() < 1000);
+  QVERIFY(saveSchedule(path, *fixture.current()->result));
+  QVERIFY((*loadSchedule(path, {}))->origin == odd);
+  // Nothing is made up.
+  QVERIFY(write({}));
+  QVERIFY(openAgain());
+  QVERIFY(!fixture.label("scheduleFacts").contains(u"ForestColl"_s));
+  QVERIFY(fixture.label("scheduleFacts").contains(u"Trees"_s));
 }
 
 QTEST_MAIN(TestDesignerScheduleFiles)
