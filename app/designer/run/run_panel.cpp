@@ -62,6 +62,16 @@ QWidget* pair(QWidget* a, QWidget* b, QWidget* c = nullptr) {
   return row;
 }
 
+/// With room for all its words, so that the dock does not grow with them during a run.
+void setWords(QPushButton& button, const QString& words) {
+  int width = 0;
+  for (const QString& each : {RunPanel::tr("Stopping…"), RunPanel::tr("Running…"), words}) {
+    button.setText(each);
+    width = std::max(width, button.sizeHint().width());
+  }
+  button.setMinimumWidth(width);
+}
+
 }  // namespace
 
 RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book(book) {
@@ -221,8 +231,6 @@ QLayout* RunPanel::makeButtons() {
   m_run = new QPushButton(tr("Run"), this);
   m_run->setObjectName(u"runStart"_s);
   m_run->setProperty("role", u"primary"_s);
-  // Its words change during a run; the dock must not grow with them.
-  m_run->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
   m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
   auto* bundle =
       plainButton(u"runBundle"_s, tr("Bundle…"),
@@ -591,7 +599,7 @@ void RunPanel::showPreflight() {
   m_isReady = m_obstacle.isEmpty();
   m_run->setEnabled(m_isReady && !m_isRunning);
   m_run->setToolTip(m_isReady ? tr("Run it (Ctrl+F5)") : m_obstacle);
-  m_run->setText(m_isCancelling ? tr("Stopping…") : (m_isRunning ? tr("Running…") : tr("Run")));
+  setWords(*m_run, m_isCancelling ? tr("Stopping…") : (m_isRunning ? tr("Running…") : tr("Run")));
   if (!m_isRunning) {
     m_stop->setEnabled(false);
   }

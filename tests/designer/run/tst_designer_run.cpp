@@ -531,6 +531,8 @@ private Q_SLOTS:
     for (const bool isCancelling : {false, true}) {
       activity.runPanel()->setRunning(true, isCancelling);
       QCOMPARE(activity.runPanel()->minimumSizeHint().width(), narrow);
+      const auto* run = activity.runPanel()->findChild<QPushButton*>("runStart");
+      QVERIFY2(run->minimumWidth() >= run->sizeHint().width(), qPrintable(run->text()));
     }
     activity.runPanel()->setRunning(false, false);
     QCOMPARE(activity.runPanel()->minimumSizeHint().width(), narrow);
