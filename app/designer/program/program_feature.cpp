@@ -42,14 +42,11 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleFeature& schedul
   connect(&m_workspace, &Workspace::currentChanged, this, [this] {
     follow();
     if (m_owner != current()) {
-      m_owner = current();
-      m_isFile = false;
-      m_schedule.reset();
-      m_panel->close();
-      showOwn();
+      showOf(current());
     }
   });
   connect(&m_workspace, &Workspace::removed, this, [this](EditorContext* context) { m_files.erase(context); });
+  connect(m_panel, &ProgramPanel::closeWanted, this, &ProgramFeature::closeFile);
   m_seen = std::make_unique<Seen>(*m_panel, [this](bool isSeen) {
     if (isSeen) {
       showOwn();
@@ -96,12 +93,54 @@ void ProgramFeature::open(const QString& path, const std::string& xml) {
   m_isFile = true;
   showDock();
   read(path, xml);
+  Q_EMIT filesChanged();
+}
+
+void ProgramFeature::showOf(EditorContext* context) {
+  if (const auto alone = m_files.find(nullptr); context != nullptr && alone != m_files.end()) {
+    m_files.try_emplace(context, std::move(alone->second));
+    m_files.erase(alone);
+  }
+  m_owner = context;
+  m_isFile = false;
+  m_schedule.reset();
+  m_panel->close();
+  showOwn();
+}
+
+void ProgramFeature::closeFile() {
+  m_files.erase(m_owner);
+  showOf(current());
+  Q_EMIT filesChanged();
+}
+
+QString ProgramFeature::fileOf(const EditorContext* context) const {
+  const auto found = m_files.find(context);
+  return found != m_files.end() ? found->second.path : QString();
+}
+
+void ProgramFeature::restore(const EditorContext* context, const QString& path) {
+  m_files[context] = {path, {}, false};
+  if (context == m_owner) {
+    showOwn();
+  }
 }
 
 void ProgramFeature::showOwn() {
-  if (const auto file = m_files.find(m_owner); file != m_files.end()) {
-    if (!m_isFile) {
-      read(file->second.path, file->second.xml);
+  if (const auto found = m_files.find(m_owner); found != m_files.end()) {
+    OpenedProgram& file = found->second;
+    if (!file.isRead && m_seen->isSeen()) {
+      auto text = io::readFile(QFile::encodeName(file.path).toStdString());
+      if (!text) {
+        m_workspace.say(sentence(text.error()));
+        m_files.erase(found);
+        return;
+      }
+      file.xml = *std::move(text);
+      file.isRead = true;
+    }
+    if (file.isRead && !m_isFile) {
+      read(file.path, file.xml);
     }
     return;
   }

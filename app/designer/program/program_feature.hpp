@@ -17,7 +17,8 @@
 
 namespace coppice::designer {
 
-/// MSCCL XML of any origin, opened with or without a document.
+/// MSCCL XML of any origin. A program that is opened belongs to the document under which it is, comes back with it and
+/// goes with it; one that is opened while there is none belongs to the document that is opened next.
 class ProgramFeature : public Feature {
   Q_OBJECT
 
@@ -25,12 +26,22 @@ public:
   /// @param schedules finds out that a file is a program
   ProgramFeature(const FeatureHost& host, ScheduleFeature& schedules, TreePanel& trees);
   [[nodiscard]] ProgramPanel& panel() const { return *m_panel; }
+  /// The file of a document; with nullptr, without one. Empty = none.
+  [[nodiscard]] QString fileOf(const EditorContext* context) const;
+  /// The same file as it was in the last session: it is read once it is looked at.
+  void restore(const EditorContext* context, const QString& path);
+
+Q_SIGNALS:
+  /// One was opened or closed.
+  void filesChanged();
 
 private:
   static constexpr int kFirstId = -1000;  ///< and below
 
   void addActions();
   void open(const QString& path, const std::string& xml);
+  void closeFile();
+  void showOf(EditorContext* context);
   /// The dock comes to the front; with room for its lists if it was small.
   void showDock();
   void save(const QString& suggestion, const std::string& xml);
@@ -60,6 +71,7 @@ private:
   struct OpenedProgram {
     QString path;
     std::string xml;
+    bool isRead = true;  ///< false: of the last session
   };
   std::map<const EditorContext*, OpenedProgram> m_files;  ///< by document; nullptr = without any
   const EditorContext* m_owner = nullptr;                 ///< of what the panel shows

@@ -82,6 +82,7 @@ ProgramPanel::ProgramPanel(QWidget* parent)
       m_cancel(iconButton(u"programCancel"_s, u"stop"_s, tr("Stop reading the program"), this)),
       m_ofSchedule(
           iconButton(u"programOfSchedule"_s, u"schedule"_s, tr("Show the program of the current schedule"), this)),
+      m_closeFile(iconButton(u"programClose"_s, u"close"_s, tr("Close the program file"), this)),
       m_tree(new QTreeView(this)),
       m_operations(new QTreeWidget(this)),
       m_pages(new QTabWidget(this)),
@@ -149,6 +150,8 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   line->addWidget(openButton);
   line->addWidget(m_ofSchedule);
   line->addWidget(m_file);
+  line->addWidget(m_closeFile);
+  connect(m_closeFile, &QToolButton::clicked, this, &ProgramPanel::closeWanted);
   m_trees->setObjectName(u"programTrees"_s);
   m_trees->setTextFormat(Qt::PlainText);
   m_trees->setToolTip(tr("Steps of the trees that are chosen in the dock Trees"));
@@ -411,6 +414,7 @@ void ProgramPanel::start(const QString& path) {
   m_path = path;
   m_file->setText(QFileInfo(path).fileName());
   m_file->setToolTip(path);
+  m_closeFile->setVisible(!m_make);
   m_stack->setCurrentIndex(kProgram);
   showReading(nullptr);
   judge();

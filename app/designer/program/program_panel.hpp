@@ -96,6 +96,8 @@ public:
 
 Q_SIGNALS:
   void openWanted();
+  /// The file that is shown is to be shown no more.
+  void closeWanted();
   /// The program of the current schedule.
   void scheduleWanted();
   /// The program with the change that frees its deadlock, as a text to save.
@@ -165,6 +167,7 @@ private:
   QProgressBar* m_progress;
   QToolButton* m_cancel;
   QToolButton* m_ofSchedule;
+  QToolButton* m_closeFile;
   QTreeView* m_tree;
   QTreeWidget* m_operations;  ///< of a target's file, in place of m_tree
   std::shared_ptr<const workflow::TargetFile> m_target;

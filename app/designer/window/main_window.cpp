@@ -181,7 +181,7 @@ void MainWindow::createFeatures() {
   const auto* timeline = addFeature<TimelineFeature>(*schedules);
   addFeature<ReplayFeature>(*schedules, timeline->panel());
   addFeature<CompareFeature>(*schedules, *trees->treeCounts());
-  addFeature<ProgramFeature>(*schedules, *trees->trees());
+  auto* programs = addFeature<ProgramFeature>(*schedules, *trees->trees());
   auto* sketches = addFeature<SketchFeature>(*schedules);
   auto* runs = addFeature<RunFeature>(*schedules);
   auto* measured = addFeature<MeasuredFeature>(*schedules, timeline->panel(), runs->activity());
@@ -202,7 +202,10 @@ void MainWindow::createFeatures() {
   m_files->setOpener([schedules, sketches, runs](const QString& path) {
     return schedules->open(path) || sketches->take(path) || runs->take(path);
   });
-
+  m_files->session().setBeside(
+      {[programs](const EditorContext* context) { return programs->fileOf(context); },
+       [programs](const EditorContext* context, const QString& path) { programs->restore(context, path); }});
+  connect(programs, &ProgramFeature::filesChanged, &m_files->session(), &Session::remember);
   m_files->setRunTaker([measured](const QStringList& paths) { return measured->take(paths); });
   m_edit->setTextTaker([measured](const QString& text) { return measured->takeText(text); });
 

@@ -10,6 +10,7 @@
 #include <QTreeWidget>
 #include <functional>
 
+#include "coppice/test_paths.hpp"
 #include "designer/answers.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/export/export_check.hpp"
@@ -96,6 +97,8 @@ private Q_SLOTS:
   void opensWithoutAFabric();
   void opensBesideADocument();
   void programsBelongToTheirDocument();
+  void filesAreClosed();
+  void filesComeBack();
   void droppedOnTheWindow();
   void stepsOfAProgram();
   void oneRankAlone();
@@ -115,6 +118,8 @@ private Q_SLOTS:
 
 void TestDesignerProgram::initTestCase() {
   QVERIFY(useLightFusion());
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-program-%1"_s.arg(QCoreApplication::applicationPid()));
 }
 
 void TestDesignerProgram::opensWithoutAFabric() {
@@ -168,6 +173,57 @@ void TestDesignerProgram::programsBelongToTheirDocument() {
   f.window->workspace().activate(second);
   QVERIFY(QTest::qWaitFor(
       [&] { return f.panel->reading() != nullptr && f.panel->reading()->program().ranks.size() == 8; }, kLong));
+}
+
+/// A file that was opened alone goes to the document that is opened next, and can be closed there.
+void TestDesignerProgram::filesAreClosed() {
+  const Fixture f;
+  auto* close = f.child<QToolButton>("programClose");
+  QVERIFY(f.open(ringAllgather(8, 1, true)));
+  QVERIFY(close->isVisibleTo(f.panel));
+  f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "1"}})).model, {}, u"one box"_s);
+  QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() != nullptr; }, kLong));
+  QVERIFY(f.panel->reading()->path.endsWith(u"program.xml"_s));
+  f.window->actions()[u"view.program"_s]->trigger();
+  f.window->actions()[u"schedule.generate"_s]->trigger();
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        return f.child<QToolButton>("programOfSchedule")->isEnabled() && f.panel->reading() && !f.panel->isReading();
+      },
+      kLong));
+  // The file stays; once it is closed, the program of the schedule takes its place.
+  QVERIFY(f.panel->reading()->path.endsWith(u"program.xml"_s));
+  close->click();
+  QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() && !f.panel->reading()->path.endsWith(u"program.xml"_s); },
+                          kLong));
+  QVERIFY(!close->isVisibleTo(f.panel));
+}
+
+void TestDesignerProgram::filesComeBack() {
+  const QTemporaryDir dir;
+  const QString fabric = dir.filePath(u"a.fabric.json"_s);
+  const QString beside = dir.filePath(u"beside.xml"_s);
+  const QString alone = dir.filePath(u"alone.xml"_s);
+  QVERIFY(QFile::copy(QStringLiteral(COPPICE_EXAMPLES "/fig-4-5.fabric.json"), fabric));
+  QVERIFY(io::saveFile(beside.toStdString(), writeMscclXml(ringAllgather(3, 1, true), Runtime::msccl)));
+  QVERIFY(io::saveFile(alone.toStdString(), writeMscclXml(ringAllgather(2, 1, true), Runtime::msccl)));
+  const auto session = [&](const QStringList& files) {
+    MainWindow window({.recoveryFolder = {}}, std::make_unique<Answers>());
+    window.show();
+    window.files().session().restore();
+    window.files().openFiles(files);
+    window.files().session().keep();
+    const auto* panel = window.findChild<ProgramPanel*>(u"programPanel"_s);
+    window.actions()[u"view.program"_s]->trigger();
+    const bool isRead = QTest::qWaitFor([&] { return panel->reading() != nullptr && !panel->isReading(); }, kLong);
+    return isRead ? static_cast<int>(panel->reading()->program().ranks.size()) : 0;
+    // Not closed: destroyed.
+  };
+  QCOMPARE(session({alone}), 2);
+  QCOMPARE(session({}), 2);
+  QFile::remove(alone);
+  QCOMPARE(session({fabric, beside}), 3);
+  QCOMPARE(session({}), 3);
 }
 
 void TestDesignerProgram::droppedOnTheWindow() {

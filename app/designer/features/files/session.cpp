@@ -94,6 +94,7 @@ void Session::save(const EditorContext* front) {
     settings.setValue(key + u"view"_s,
                       waiting != m_pendingViews.end() ? waiting->second : context->canvas().viewState());
     const Question& question = context->bound().question();
+    settings.setValue(key + u"beside"_s, m_beside.pathOf ? m_beside.pathOf(context) : QString());
     settings.setValue(key + u"collective"_s, static_cast<int>(question.collective));
     const Node* root = context->model().find(question.root);
     settings.setValue(key + u"root"_s, root != nullptr ? QString::fromStdString(root->facts.name) : QString());
@@ -101,8 +102,20 @@ void Session::save(const EditorContext* front) {
       settings.setValue(u"session/front"_s, context->file().path());
     }
   }
+  settings.setValue(u"session/beside"_s, m_beside.pathOf ? m_beside.pathOf(nullptr) : QString());
   settings.setValue(u"session/files"_s, files);
   settings.setValue(u"session/order"_s, order);
+}
+
+void Session::restoreBeside(const EditorContext* context, const QString& path, QStringList& gone) {
+  if (path.isEmpty() || !m_beside.restore) {
+    return;
+  }
+  if (QFileInfo(path).isFile()) {
+    m_beside.restore(context, path);
+  } else {
+    gone << QFileInfo(path).fileName();
+  }
 }
 
 void Session::restoreOrder() {
@@ -140,8 +153,10 @@ void Session::restore() {
     if (EditorContext* context = m_openFile(files[i])) {
       m_pendingViews[context] = settings.value(keyOf(i) + u"view"_s).toByteArray();
       restoreQuestion(*context, keyOf(i));
+      restoreBeside(context, settings.value(keyOf(i) + u"beside"_s).toString(), gone);
     }
   }
+  restoreBeside(nullptr, settings.value(u"session/beside"_s).toString(), gone);
   EditorContext* current = m_workspace.current();
   for (EditorContext* context : m_workspace.contexts()) {
     current = context->file().path() == front ? context : current;

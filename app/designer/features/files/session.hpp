@@ -24,6 +24,13 @@ public:
   Session(Workspace& workspace, Prompts& prompts, QWidget* window, bool keepsSettings,
           std::function<EditorContext*(const QString& path)> openFile);
 
+  /// A file that is shown beside a document, or with a null context beside none, and comes back with it.
+  struct Beside {
+    std::function<QString(const EditorContext* context)> pathOf;  ///< empty = there is none
+    std::function<void(const EditorContext* context, const QString& path)> restore;
+  };
+  void setBeside(Beside beside) { m_beside = std::move(beside); }
+
   /// The files of the last session.
   void restore();
   /// Puts what came back into the order of the last session. From now on the open files are remembered with each
@@ -45,6 +52,7 @@ public:
 
 private:
   void save(const EditorContext* front);
+  void restoreBeside(const EditorContext* context, const QString& path, QStringList& gone);
   void restoreOrder();
   void restoreView(EditorContext& context);
   void restoreQuestion(EditorContext& context, const QString& key);
@@ -55,6 +63,7 @@ private:
   bool m_keepsSettings;
   bool m_isKept = false;
   std::function<EditorContext*(const QString&)> m_openFile;
+  Beside m_beside;
   std::map<EditorContext*, QByteArray> m_pendingViews;  ///< of the last session, until the tab is shown
 };
 
