@@ -377,11 +377,11 @@ QString ScheduleResult::methodText() const {
   };
   const workflow::Method* const method = workflow::findMethod(origin.method);
   QString text = method != nullptr ? QString::fromStdString(method->title) : shortened(origin.method, kMaxShown);
-  for (const auto& [name, value] : origin.options) {
-    QString title = shortened(name, kMaxShown);
+  for (const auto& [key, value] : origin.options) {
+    QString title = shortened(key, kMaxShown);
     QString shown = shortened(value, kMaxShown);
     for (const workflow::Option& option : method != nullptr ? method->options : std::vector<workflow::Option>()) {
-      if (option.name == name) {
+      if (option.name == key) {
         title = QString::fromStdString(option.title).toLower();
         shown += option.unit.empty() ? QString() : u' ' + QString::fromStdString(option.unit);
       }

@@ -184,7 +184,6 @@ void TestDesignerProgram::filesAreClosed() {
   f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "1"}})).model, {}, u"one box"_s);
   QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() != nullptr; }, kLong));
   QVERIFY(f.panel->reading()->path.endsWith(u"program.xml"_s));
-  f.window->actions()[u"view.program"_s]->trigger();
   f.window->actions()[u"schedule.generate"_s]->trigger();
   QVERIFY(QTest::qWaitFor(
       [&] {
@@ -193,6 +192,7 @@ void TestDesignerProgram::filesAreClosed() {
       kLong));
   // The file stays; once it is closed, the program of the schedule takes its place.
   QVERIFY(f.panel->reading()->path.endsWith(u"program.xml"_s));
+  f.window->actions()[u"schedule.program"_s]->trigger();
   close->click();
   QVERIFY(QTest::qWaitFor([&] { return f.panel->reading() && !f.panel->reading()->path.endsWith(u"program.xml"_s); },
                           kLong));
