@@ -34,6 +34,7 @@ private Q_SLOTS:
   void theSessionComesBack();
   void nothingIsDroppedOnCancel();
   void manyFilesInOneMessage();
+  void aNewFabricTakesTheNameOfItsFile();
   void whatVanishesIsNotLost();
 };
 
@@ -178,6 +179,21 @@ void TestDesignerSession::manyFilesInOneMessage() {
   QFile::remove(gone);
   QCOMPARE(f.window->files().openFile(gone), nullptr);
   QVERIFY(!QSettings().value(u"recent"_s).toStringList().contains(gone));
+}
+
+/// A new fabric is saved under a name: that of its file, as long as it has none of its own.
+void TestDesignerSession::aNewFabricTakesTheNameOfItsFile() {
+  const Fixture f;
+  f.run("file.new");
+  QVERIFY(f.editor()->model().header().name.empty());
+  f.answers->saveTo = f.dir.filePath(u"by hand.fabric.json"_s);
+  f.run("file.save-as");
+  QCOMPARE(QString::fromStdString(f.editor()->model().header().name), u"by hand"_s);
+  QVERIFY(!f.editor()->file().isModified());
+  QVERIFY(io::readFile(f.answers->saveTo.toStdString())->find("\"name\": \"by hand\"") != std::string::npos);
+  f.answers->saveTo = f.dir.filePath(u"other.fabric.json"_s);
+  f.run("file.save-as");
+  QCOMPARE(QString::fromStdString(f.editor()->model().header().name), u"by hand"_s);
 }
 
 void TestDesignerSession::whatVanishesIsNotLost() {

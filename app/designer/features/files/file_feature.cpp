@@ -351,6 +351,22 @@ bool FileFeature::save(EditorContext& context) {
   return true;
 }
 
+/// A fabric without a name takes that of its file, so that other programs and people see the same.
+void FileFeature::nameAfterFile(EditorContext& context, const QString& path) {
+  if (!context.model().header().name.empty()) {
+    return;
+  }
+  QString name = QFileInfo(path).fileName();
+  for (const QString& suffix : {u".json"_s, u".fabric"_s}) {
+    name = name.endsWith(suffix) ? name.chopped(suffix.size()) : name;
+  }
+  context.document().edit(tr("Name fabric after its file"), [&](Edit& edit) {
+    Header header = edit.header();
+    header.name = name.toStdString();
+    edit.setHeader(std::move(header));
+  });
+}
+
 bool FileFeature::saveAs(EditorContext& context) {
   DocumentFile& file = context.file();
   const QString suggestion = file.path().isEmpty() ? file.displayName() + u".fabric.json"_s : file.path();
@@ -361,6 +377,7 @@ bool FileFeature::saveAs(EditorContext& context) {
   if (QFileInfo(path).suffix().isEmpty()) {
     path += u".fabric.json"_s;
   }
+  nameAfterFile(context, path);
   if (const Outcome saved = file.saveAs(path); !saved) {
     m_prompts.failure(m_window, tr("Save"), QString::fromStdString(describe(saved.error())));
     return false;

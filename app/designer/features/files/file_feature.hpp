@@ -44,6 +44,7 @@ Q_SIGNALS:
   void recentChanged();
 
 private:
+  void nameAfterFile(EditorContext& context, const QString& path);
   /// Whether the files describe one cluster together; then they were imported, or the user left the dialog.
   bool openCluster(const QStringList& paths);
   /// Asks whether the changes are saved, and saves or discards them. false: not to be closed.
