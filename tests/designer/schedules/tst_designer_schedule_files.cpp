@@ -448,7 +448,7 @@ void TestDesignerScheduleFiles::methodOfAFile() {
   // As the command line writes it.
   QVERIFY(write({"forestcoll", {{"max-height", "9"}, {"of-tomorrow", "1"}}}));
   QVERIFY(openAgain());
-  QVERIFY2(fixture.label("scheduleFacts").contains(u"ForestColl, maximum height 9 hops, of-tomorrow 1"_s),
+  QVERIFY2(fixture.label("scheduleFacts").contains(u"ForestColl, maximum height 9 hops between GPUs, of-tomorrow 1"_s),
            qPrintable(fixture.label("scheduleFacts")));
   QVERIFY(tip().contains(u"ForestColl, maximum height 9"_s));
   QCOMPARE(fixture.current()->result->options.methodOptions, (workflow::Values{{"max-height", "9"}}));
