@@ -486,10 +486,6 @@ FoundGraphs foundOf(Ways& ways, const Kinds& kinds, const std::vector<Rings>& ri
       orThrow(joinedOn(kinds.boxes, graphs, kinds.kindOf, {.computeCapability = options.computeCapability}));
   found.allreduce = orThrow(ringLoad(ways, found.channels.rings, Collective::allreduce));
   found.trees = orThrow(treeLoad(ways, found.channels.trees));
-  found.nvls = nvlsOf(ways.fabric(), kinds, options.computeCapability);
-  if (found.nvls) {
-    found.channels.nvlsHeads = headsOf(*found.nvls, kinds.boxes);
-  }
   found.kindOf = kinds.kindOf;
   found.graphs = std::move(graphs.front());
   found.others.assign(std::make_move_iterator(graphs.begin() + 1), std::make_move_iterator(graphs.end()));
@@ -698,7 +694,12 @@ Result<FoundGraphs> searchAsNccl(Ways& ways, const SearchOptions& options, const
       }
       found.push_back(std::move(rings));
     }
-    return foundOf(ways, kinds, found, options);
+    FoundGraphs stock = foundOf(ways, kinds, found, options);
+    stock.nvls = nvlsOf(ways.fabric(), kinds, options.computeCapability);
+    if (stock.nvls) {
+      stock.channels.nvlsHeads = headsOf(*stock.nvls, kinds.boxes);
+    }
+    return stock;
   });
 }
 
@@ -736,6 +737,9 @@ Result<FoundGraphs> searchBest(Ways& ways, const FoundGraphs& least, const Searc
               graph.speedIntra = graph.speedInter = speedText(speed);
             }
           }
+          // Files do not change NVLS.
+          found.nvls = best.nvls;
+          found.channels.nvlsHeads = best.channels.nvlsHeads;
           best = std::move(found);
         }
       }

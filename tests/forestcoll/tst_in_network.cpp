@@ -69,6 +69,21 @@ private:
   fabric::Description m_description;
 };
 
+/// A preset without some GPUs, in which all switches copy and sum.
+fabric::Description damagedWith(const QString& preset, const QString& lost) {
+  fabric::Description description = test::describedBy(preset);
+  const QStringList names = lost.split(u' ');
+  const auto isLost = [&](const std::string& id) { return names.contains(QString::fromStdString(id)); };
+  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return isLost(node.id); });
+  std::erase_if(description.links,
+                [&](const fabric::LinkDescription& link) { return isLost(link.src) || isLost(link.dst); });
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.rank.reset();
+    node.multicast = node.aggregation = node.kind == "switch";
+  }
+  return description;
+}
+
 /// Generates, and checks the schedule and the proof of its bound by themselves.
 void checkSchedule(const fabric::Fabric& fabric, const forestcoll::Request& request, const Bandwidth& algbw) {
   const auto made = forestcoll::generate(fabric, request);
@@ -358,23 +373,14 @@ void TestInNetwork::treesOverHubs_data() {
                                 << "b1g3" << 2 << "1250/7";
 }
 
-/// Boxes that only switches with SHARP join: trees are packed box by box. No mixture is coarse enough here.
+/// Boxes that only switches with SHARP join: trees are packed box by box.
 void TestInNetwork::treesOverHubs() {
   QFETCH(QString, preset);
   QFETCH(QString, lost);
   QFETCH(QString, bound);
   QFETCH(int, switches);
   const Bandwidth expected{Rational::parse(bound.toStdString()).value()};
-  fabric::Description description = test::describedBy(preset);
-  const QStringList names = lost.split(u' ');
-  const auto isLost = [&](const std::string& id) { return names.contains(QString::fromStdString(id)); };
-  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return isLost(node.id); });
-  std::erase_if(description.links,
-                [&](const fabric::LinkDescription& link) { return isLost(link.src) || isLost(link.dst); });
-  for (fabric::NodeDescription& node : description.nodes) {
-    node.rank.reset();
-    node.multicast = node.aggregation = node.kind == "switch";
-  }
+  fabric::Description description = damagedWith(preset, lost);
   if (switches == 2) {
     const auto links = description.links;
     for (fabric::LinkDescription link : links) {
@@ -431,22 +437,12 @@ void TestInNetwork::treesByColumns() {
   }
 }
 
-/// One slow link among 288 GPUs leaves a mixture whose links are shared in fractions that more than a thousand
-/// different trees make up; a few do as well.
 /// Kinds whose images are equal share the links evenly: all together they fit. Boxes on leaves and spines, two of them
 /// without a GPU: the switches of a box are a kind that keeps its GPUs alike.
 void TestInNetwork::kindsShareTheLinks() {
-  fabric::Description description = test::describedBy(
-      "cluster boxes=9 boxes_per_leaf=4 gpus=32 network=leaf-spine nic=400 nvlink=100 oversubscription=1 spines=4");
-  const auto isLost = [](const std::string& id) { return id == "b1g11" || id == "b3g28"; };
-  std::erase_if(description.nodes, [&](const fabric::NodeDescription& node) { return isLost(node.id); });
-  std::erase_if(description.links,
-                [&](const fabric::LinkDescription& link) { return isLost(link.src) || isLost(link.dst); });
-  for (fabric::NodeDescription& node : description.nodes) {
-    node.rank.reset();
-    node.multicast = node.aggregation = node.kind == "switch";
-  }
-  const fabric::Fabric fabric = built(description);
+  const fabric::Fabric fabric = built(damagedWith(
+      "cluster boxes=9 boxes_per_leaf=4 gpus=32 network=leaf-spine nic=400 nvlink=100 oversubscription=1 spines=4",
+      "b1g11 b3g28"));
   const Bandwidth bound(15400, 31);
   const auto mixture = forestcoll::bestMixture(fabric, {}, bound, {});
   QVERIFY(mixture && mixture->algbw == bound && mixture->isMirrored);
@@ -470,6 +466,8 @@ void TestInNetwork::kindsShareTheLinks() {
   }
 }
 
+/// One slow link among 288 GPUs leaves a mixture whose links are shared in fractions that more than a thousand
+/// different trees make up; a few do as well.
 void TestInNetwork::damagedCluster() {
   fabric::Description description = test::describedBy("cluster boxes=4 gpus=72 network=simple nvlink=900 nic=25");
   bool isDamaged = false;

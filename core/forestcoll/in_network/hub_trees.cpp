@@ -55,6 +55,7 @@ struct Split {
   std::vector<int> hubs;
   std::vector<std::vector<int>> parts;  ///< their nodes in ascending order; each has a GPU
   std::vector<int> partOf;              ///< by node, -1 = none
+  std::vector<std::vector<int>> arcs;   ///< by part: those with an end in it
 };
 
 class HubPacking {
@@ -98,7 +99,7 @@ public:
 
 private:
   [[nodiscard]] Split splitBy(const std::vector<int>& hubs) const {
-    Split split{.hubs = hubs, .parts = {}, .partOf = std::vector<int>(m_neighbours.size(), -1)};
+    Split split{.hubs = hubs, .parts = {}, .partOf = std::vector<int>(m_neighbours.size(), -1), .arcs = {}};
     std::vector<bool> isHub(m_neighbours.size(), false);
     for (const int hub : hubs) {
       isHub[hub] = true;
@@ -120,6 +121,13 @@ private:
       }
       std::sort(nodes.begin(), nodes.end());
       split.parts.push_back(std::move(nodes));
+    }
+    split.arcs.resize(split.parts.size());
+    for (std::size_t arc = 0; arc < m_graph.arcs.size(); ++arc) {
+      const int part = std::max(split.partOf[m_graph.arcs[arc].tail], split.partOf[m_graph.arcs[arc].head]);
+      if (part >= 0) {
+        split.arcs[part].push_back(static_cast<int>(arc));
+      }
     }
     return split;
   }
@@ -199,7 +207,8 @@ private:
     }
     problem.mayBranch.push_back(false);
     problem.graph.gpus.push_back(count);
-    for (const lp::RateArc& arc : m_graph.arcs) {
+    for (const int number : split.arcs[part]) {
+      const lp::RateArc& arc = m_graph.arcs[number];
       const bool isInside = split.partOf[arc.tail] == part && split.partOf[arc.head] == part;
       const bool isOfHub =
           (arc.head == hub && split.partOf[arc.tail] == part) || (arc.tail == hub && split.partOf[arc.head] == part);
