@@ -16,6 +16,7 @@
 #include "text.hpp"
 #include "workflow/nccl_bundle.hpp"
 #include "workflow/nccl_method.hpp"
+#include "workflow/nccl_tuning.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -49,42 +50,45 @@ Report listBaselines() {
 /// NCCL's rings where no schedule has their routes: what they reach by congestion.
 Report ncclReport(const fabric::Fabric& fabric, Collective collective, const workflow::NcclFigures& figures) {
   const nccl::Graph& graph = figures.found.graphs.graphs.front();
-  const Rational share = figures.rings.algbw.gigabytesPerSecond() / figures.bound.gigabytesPerSecond();
+  const nccl::Load& rings = nccl::findReach(figures.reaches, "Ring")->load;
+  const Rational share = rings.algbw.gigabytesPerSecond() / figures.bound.gigabytesPerSecond();
   const std::string reason = "NCCL's rings leave a box through another GPU (PXN), which no schedule can";
   const auto limit = [&](const nccl::Load& load) {
     const fabric::Arc& arc = fabric.arcs()[load.arc];
     return Json{{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}};
   };
-  const Bandwidth bus = workflow::busbw(collective, figures.rings.algbw, fabric.gpuCount());
+  const Bandwidth bus = workflow::busbw(collective, rings.algbw, fabric.gpuCount());
   Report report;
   report.json = {{"ok", true},
                  {"fabric", fabric.name()},
                  {"collective", toString(collective)},
                  {"gpus", fabric.gpuCount()},
-                 {"algbw", toFraction(figures.rings.algbw)},
-                 {"algbw_GBps", toGBps(figures.rings.algbw)},
+                 {"algbw", toFraction(rings.algbw)},
+                 {"algbw_GBps", toGBps(rings.algbw)},
                  {"busbw", toFraction(bus)},
                  {"busbw_GBps", toGBps(bus)},
-                 {"optimal", figures.rings.algbw == figures.bound},
+                 {"optimal", rings.algbw == figures.bound},
                  {"optimum_algbw", toFraction(figures.bound)},
                  {"share_of_optimum", share.toString()},
-                 {"limited_by", limit(figures.rings)},
+                 {"limited_by", limit(rings)},
                  {"schedule", nullptr},
                  {"reason", reason},
                  {"nccl_channels", graph.channelCount},
                  {"method", workflow::kNcclMethod}};
-  report.text = std::string(toString(collective)) + " " + gigabytes(figures.rings.algbw) + " by NCCL, by congestion\n" +
+  report.text = std::string(toString(collective)) + " " + gigabytes(rings.algbw) + " by NCCL, by congestion\n" +
                 "  bound       " + gigabytes(figures.bound) + "\n  rings       " +
-                workflow::worthText(fabric, figures.rings, figures.bound) + "\n";
-  if (collective == Collective::allreduce) {
-    report.json["nccl_trees_algbw"] = toFraction(figures.found.trees.algbw);
-    report.text += "  trees       " + workflow::worthText(fabric, figures.found.trees, figures.bound) + "\n";
+                workflow::worthText(fabric, rings, figures.bound) + "\n";
+  if (const nccl::Reach* trees = nccl::findReach(figures.reaches, "Tree")) {
+    report.json["nccl_trees_algbw"] = toFraction(trees->load.algbw);
+    report.text += "  trees       " + workflow::worthText(fabric, trees->load, figures.bound) + "\n";
   }
-  if (figures.nvls) {
-    report.json["nccl_nvls_algbw"] = toFraction(figures.nvls->load.algbw);
-    report.text += formatted("  %-12s", std::string(figures.nvls->algorithm).c_str()) +
-                   workflow::worthText(fabric, figures.nvls->load, figures.bound) + "\n";
+  if (const nccl::Reach* nvls = nccl::findNvls(figures.reaches)) {
+    report.json["nccl_nvls_algbw"] = toFraction(nvls->load.algbw);
+    report.text += formatted("  %-12s", std::string(nvls->algorithm).c_str()) +
+                   workflow::worthText(fabric, nvls->load, figures.bound) + "\n";
   }
+  report.json["nccl_choices"] = workflow::bandsJson(figures.bands);
+  report.text += "  chooses     " + workflow::bandsText(figures.bands) + "\n";
   report.text += "  NCCL        " + counted(graph.channelCount, "channel") + " at " + graph.speedIntra +
                  " GB/s, before they are repeated\n  schedule    none: " + reason + "\n";
   report.json["uncertain"] = Json::array();

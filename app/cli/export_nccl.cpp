@@ -51,17 +51,11 @@ Result<std::optional<workflow::ImportedRun>> readMeasured(const ExportNcclOption
 }
 
 void describeBands(const workflow::NcclBands& bands, Report& report) {
-  report.json["bands"] = Json::array();
+  report.json["bands"] = workflow::bandsJson(bands.bands);
   report.json["fitted_to"] = bands.points;
   report.text +=
       formatted("  %-14s  %14s  %-8s  %-8s  %8s\n", "bands", "from (B)", "algorithm", "protocol", "channels");
   for (const nccl::TuningBand& band : bands.bands) {
-    report.json["bands"].push_back({{"collective", toString(band.collective)},
-                                    {"min_bytes", band.minBytes},
-                                    {"max_bytes", band.maxBytes},
-                                    {"algorithm", band.algorithm},
-                                    {"protocol", band.protocol},
-                                    {"channels", band.channels}});
     report.text +=
         formatted("  %-14s  %14lld  %-8s  %-8s  %8d\n", std::string(toString(band.collective)).c_str(),
                   static_cast<long long>(band.minBytes), band.algorithm.c_str(), band.protocol.c_str(), band.channels);

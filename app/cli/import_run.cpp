@@ -418,9 +418,9 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
                    {"choices", Json::array()}};
   report.text += std::string(toString(*collective)) + " on " + named(fabric.name()) + "\n  bound         " +
                  gigabytes(on->bound) + "\n";
-  for (const workflow::RunOnFabric::Reach& reach : on->reaches()) {
+  for (const nccl::Reach& reach : on->reaches) {
     report.text += formatted("  %-13s ", std::string(reach.algorithm).c_str()) +
-                   workflow::worthText(fabric, *reach.load, on->bound) + "\n";
+                   workflow::worthText(fabric, reach.load, on->bound) + "\n";
   }
   const std::vector<workflow::RunSize> sizes = workflow::runSizes(run, *on);
   describeSizes(sizes, *on, measured["choices"], report);

@@ -332,7 +332,7 @@ py::tuple communicatorOf(const nccl::Communicator& communicator) {
                         communicator.notes);
 }
 
-py::object loadOf(const fabric::Fabric& fabric, const std::optional<nccl::Load>& load) {
+py::object loadOf(const fabric::Fabric& fabric, const nccl::Load* load) {
   return load ? py::object(py::make_tuple(fraction(load->algbw), linkOf(fabric, load->arc))) : py::object(py::none());
 }
 
@@ -367,7 +367,7 @@ Outcome putOnFabric(const fabric::Fabric& fabric, const std::string& collective,
   }
   here.sizes = workflow::runSizes(here.run, *on);
   here.on = *std::move(on);
-  if (here.on->rings) {
+  if (here.on->loadOf("Ring") != nullptr) {
     auto rings = workflow::ringSchedule(fabric, channels->rings, *wanted, 0, "nccl-run", progress);
     if (!rings) {
       return rings.error();
@@ -413,8 +413,8 @@ py::dict importRun(const std::vector<std::pair<std::string, std::string>>& files
     const py::object rings =
         here.rings ? py::cast(HeldSchedule{loaded, *here.rings, {"nccl-run"}, here.on->bound, {}}) : py::none();
     dict["on"] = py::make_tuple(std::string(toString(here.on->collective)), fraction(here.on->bound),
-                                loadOf(loaded->fabric, here.on->rings), loadOf(loaded->fabric, here.on->trees),
-                                std::move(sizes), rings);
+                                loadOf(loaded->fabric, here.on->loadOf("Ring")),
+                                loadOf(loaded->fabric, here.on->loadOf("Tree")), std::move(sizes), rings);
   }
   return dict;
 }

@@ -9,7 +9,6 @@
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "nccl/box_model.hpp"
-#include "nccl/in_network_load.hpp"
 #include "nccl/log_reader.hpp"
 #include "schedule/step_cost.hpp"
 #include "workflow/proved_optimum.hpp"
@@ -284,6 +283,9 @@ Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Co
 }
 
 Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run) {
+  if (run.expectation) {
+    return run.expectation->channels;
+  }
   const nccl::Communicator* chosen = nullptr;
   for (const nccl::Communicator& each : run.log.communicators) {
     if ((!each.rings.empty() || !each.trees.empty() || !each.nvls.empty()) &&
@@ -329,8 +331,7 @@ std::optional<fabric::Rank> rankOn(const fabric::Fabric& fabric, const ImportedR
   return communicator->ranks == fabric.gpuCount() ? std::optional(ranksOn(fabric, *communicator)[rank]) : std::nullopt;
 }
 
-Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const ImportedRun& run,
-                                                 const nccl::ChannelSet& channels) {
+Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const nccl::ChannelSet& channels) {
   return coppice::guarded([&]() -> Result<std::vector<DrawnChannels>> {
     nccl::Ways ways(fabric);
     std::vector<DrawnChannels> drawn;
@@ -366,82 +367,23 @@ Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, c
       }
       drawn.push_back(std::move(made));
     }
-    if (const nccl::Communicator* communicator = run.largest();
-        communicator != nullptr && communicator->ranks == fabric.gpuCount()) {
-      const std::vector<fabric::Rank> rankOf = ranksOn(fabric, *communicator);
-      std::map<std::vector<int>, DrawnChannels> heads;
-      for (const nccl::NvlsHeads& each : communicator->nvls) {
-        auto [found, isNew] = heads.try_emplace(each.ranks, DrawnChannels{.kind = DrawnChannels::Kind::nvls});
-        if (!isNew) {
-          ++found->second.count;
-          continue;
-        }
-        for (const int rank : each.ranks) {
-          if (rank >= 0 && rank < communicator->ranks) {
-            found->second.ranks.push_back(rankOf[rank]);
-          }
-        }
-        found->second.roots = found->second.ranks;
-      }
-      for (auto& [unused, each] : heads) {
-        drawn.push_back(std::move(each));
-      }
+    std::map<std::vector<int>, DrawnChannels> heads;
+    for (const nccl::HeadRanks& each : channels.nvlsHeads) {
+      auto [found, isNew] = heads.try_emplace(
+          each.ranks, DrawnChannels{.kind = DrawnChannels::Kind::nvls, .ranks = each.ranks, .roots = each.ranks});
+      found->second.count += isNew ? 0 : 1;
+    }
+    for (auto& [unused, each] : heads) {
+      drawn.push_back(std::move(each));
     }
     return drawn;
   });
 }
 
-std::vector<RunOnFabric::Reach> RunOnFabric::reaches() const {
-  std::vector<Reach> all;
-  for (const auto& [algorithm, load] : {std::pair<std::string_view, const std::optional<nccl::Load>*>("Ring", &rings),
-                                        {"Tree", &trees},
-                                        {"NVLS", &nvls},
-                                        {"NVLSTree", &nvlsTree},
-                                        {"CollNetDirect", &collnetDirect},
-                                        {"CollNetChain", &collnetChain}}) {
-    if (*load) {
-      all.push_back({algorithm, &**load});
-    }
-  }
-  return all;
-}
-
 const nccl::Load* RunOnFabric::loadOf(std::string_view algorithm) const {
-  for (const Reach& reach : reaches()) {
-    if (reach.algorithm == algorithm) {
-      return reach.load;
-    }
-  }
-  return nullptr;
+  const nccl::Reach* reach = nccl::findReach(reaches, algorithm);
+  return reach == nullptr ? nullptr : &reach->load;
 }
-
-namespace {
-
-/// What switches that sum and copy let NVLS and CollNet reach. Heads that the fabric does not have are left out, and so
-/// is NVLS between boxes where NCCL set up no CollNet, since it then takes NVLSTree.
-void addInNetwork(RunOnFabric& result, nccl::Ways& ways, const nccl::ChannelSet& channels) {
-  const auto take = [](std::optional<nccl::Load>& to, Result<nccl::Load> load) {
-    if (load) {
-      to = *std::move(load);
-    }
-  };
-  const bool isAllreduce = result.collective == Collective::allreduce;
-  const bool isAlone = boxesWithGpus(ways.fabric()).size() == 1;
-  if (!channels.nvlsHeads.empty() && (isAlone || !channels.collnetHeads.empty())) {
-    take(result.nvls, nccl::nvlsLoad(ways, channels.nvlsHeads, result.collective));
-  }
-  if (!channels.nvlsHeads.empty() && isAllreduce && !isAlone) {
-    take(result.nvlsTree, nccl::nvlsTreeLoad(ways, channels.nvlsHeads));
-  }
-  if (!channels.collnetHeads.empty()) {
-    take(result.collnetDirect, nccl::collnetDirectLoad(ways, channels.collnetHeads, result.collective));
-  }
-  if (!channels.collnetChains.empty() && isAllreduce) {
-    take(result.collnetChain, nccl::collnetChainLoad(ways, channels.collnetChains));
-  }
-}
-
-}  // namespace
 
 Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::ChannelSet& channels, Collective collective,
                                 const Progress& progress) {
@@ -449,28 +391,12 @@ Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::Channe
   if (!optimum) {
     return optimum.error();
   }
-  RunOnFabric result;
-  result.collective = collective;
-  result.bound = optimum->algbw;
   nccl::Ways ways(fabric);
-  const bool isOfRings =
-      std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end();
-  if (!channels.rings.empty() && isOfRings) {
-    auto load = nccl::ringLoad(ways, channels.rings, collective);
-    if (!load) {
-      return load.error();
-    }
-    result.rings = *std::move(load);
+  auto reaches = nccl::reachesOf(ways, channels, collective);
+  if (!reaches) {
+    return reaches.error();
   }
-  if (!channels.trees.empty() && collective == Collective::allreduce) {
-    auto load = nccl::treeLoad(ways, channels.trees);
-    if (!load) {
-      return load.error();
-    }
-    result.trees = *std::move(load);
-  }
-  addInNetwork(result, ways, channels);
-  return result;
+  return RunOnFabric{.collective = collective, .bound = optimum->algbw, .reaches = *std::move(reaches)};
 }
 
 Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const std::vector<nccl::Ring>& rings,
@@ -523,7 +449,7 @@ Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const 
                        "NCCL's rings leave a box through another GPU (PXN), which a schedule cannot; by congestion "
                        "they reach " +
                            toDecimal(orThrow(nccl::ringLoad(ways, rings, collective)).algbw) + " GB/s",
-                       "baseline nccl without -o gives their figures, and import-run --fabric those of a log"};
+                       "see what NCCL reaches without a schedule: baseline nccl without -o"};
         }
         routes.push_back(made.paths.add(nodes));
       }

@@ -14,7 +14,9 @@
 #include "nccl/load.hpp"
 #include "nccl/measurements.hpp"
 #include "nccl/ras.hpp"
+#include "nccl/reaches.hpp"
 #include "nccl/run.hpp"
+#include "nccl/tuning.hpp"
 #include "schedule/step_schedule.hpp"
 #include "workflow/measured_run.hpp"
 
@@ -32,6 +34,13 @@ struct NamedGraphs {
   std::vector<Finding> findings;  ///< what NCCL would do with the file
 };
 
+/// What was searched and not read of a log.
+struct NcclExpectation {
+  nccl::ChannelSet channels;
+  nccl::TuningInput tuning;            ///< of its model
+  std::vector<std::string> uncertain;  ///< sentences
+};
+
 /// Everything that the files of a run say.
 struct ImportedRun {
   nccl::Run log;                            ///< of all logs together
@@ -42,6 +51,9 @@ struct ImportedRun {
   std::vector<std::string> topologies;  ///< files of NCCL_TOPO_DUMP_FILE: `import` makes a fabric of them
   std::vector<std::string> missing;     ///< sentences with what to set
   std::string missingMachine;  ///< the same, where no file describes the machine, for who has no fabric; else empty
+
+  /// There was no run: expectedRun().
+  std::optional<NcclExpectation> expectation = {};
 
   /// The communicator with the most ranks, the first of them; nullptr = none.
   [[nodiscard]] const nccl::Communicator* largest() const;
@@ -60,8 +72,9 @@ struct ImportedRun {
 /// long file is enough.
 [[nodiscard]] bool isRunText(std::string_view text);
 
-/// The channels of the largest communicator whose rings or trees the logs have; else those of the first graph dump that
-/// has rings, joined over the boxes of the fabric; else none. Errors: those of channelsOn and of joining.
+/// What was expected; else the channels of the largest communicator whose rings or trees the logs have; else those of
+/// the first graph dump that has rings, joined over the boxes of the fabric; else none. Errors: those of channelsOn and
+/// of joining.
 [[nodiscard]] Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run);
 
 /// A rank of the run as the fabric has it, by channelsOn's rule; nullopt where the fabric has another number of GPUs.
@@ -76,27 +89,15 @@ struct DrawnChannels {
   std::vector<std::vector<fabric::NodeIndex>> routes = {};  ///< of each hop; of trees upwards; of NVLS none
 };
 /// Rings, trees and NVLS heads, equal ones once. Errors: infeasible (no way between two ranks).
-[[nodiscard]] Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const ImportedRun& run,
+[[nodiscard]] Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric,
                                                                const nccl::ChannelSet& channels);
 
-/// What the rings and the trees of a run reach.
+/// What NCCL's algorithms reach with the channels of a run.
 struct RunOnFabric {
   Collective collective = Collective::allreduce;
-  Bandwidth bound;                  ///< of any schedule
-  std::optional<nccl::Load> rings;  ///< absent = not known, or they do not make the collective
-  std::optional<nccl::Load> trees;  ///< of allreduce
-  std::optional<nccl::Load> nvls;   ///< of the heads of the log or of graph 3
-  std::optional<nccl::Load> nvlsTree;
-  std::optional<nccl::Load> collnetDirect;
-  std::optional<nccl::Load> collnetChain;
+  Bandwidth bound;                        ///< of any schedule
+  std::vector<nccl::Reach> reaches = {};  ///< those that are known
 
-  /// One of NCCL's algorithms, and what it reaches by congestion.
-  struct Reach {
-    std::string_view algorithm;  ///< one of nccl::kAlgorithms
-    const nccl::Load* load = nullptr;
-  };
-  /// Those that are known, rings first.
-  [[nodiscard]] std::vector<Reach> reaches() const;
   /// nullptr where it is not known.
   [[nodiscard]] const nccl::Load* loadOf(std::string_view algorithm) const;
 };

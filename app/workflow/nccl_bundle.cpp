@@ -235,7 +235,11 @@ Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundle
   }
   NcclBundle bundle{.graphs = *std::move(graphs), .computeCapability = capability};
   nccl::Ways ways(fabric);
-  bundle.bands = ncclBands(ways, bundle.graphs, capability, options.run);
+  auto bands = ncclBands(ways, bundle.graphs, capability, options.run);
+  if (!bands) {
+    return bands.error();
+  }
+  bundle.bands = *std::move(bands);
   if (bundle.bands.bands.empty()) {
     return Error{ErrorCode::infeasible, "there is no choice to write", "give a fabric with at least two GPUs"};
   }

@@ -12,6 +12,7 @@
 #include "remote/bundle.hpp"
 #include "workflow/imported_run.hpp"
 #include "workflow/nccl_method.hpp"
+#include "workflow/nccl_tuning.hpp"
 
 namespace coppice::workflow {
 

@@ -12,34 +12,23 @@ namespace {
 
 using SizeKey = std::pair<std::int64_t, std::string>;  // bytes, collective
 
-/// Share of the throughput that a protocol leaves to the data.
-double shareOf(std::string_view protocol) {
-  return protocol == "LL" ? 0.5 : protocol == "LL128" ? 0.92 : 1;
-}
-
 /// What NCCL's model needs of a communicator, besides its table.
-nccl::TuningInput inputOf(const nccl::Communicator& communicator) {
+nccl::TuningInput inputOf(const ImportedRun& run, const nccl::Communicator& communicator) {
+  if (run.expectation) {
+    return run.expectation->tuning;
+  }
   return {.ranks = communicator.ranks,
           .nodes = std::max(static_cast<int>(communicator.hosts.size()), 1),
           .channels = communicator.channels};
 }
 
-/// An entry's time here: as NCCL says, but no faster than the rings or trees let it be.
-Microseconds timeHere(const nccl::TuningInput& input, nccl::Estimate estimate, std::int64_t bytes,
-                      const RunOnFabric& on) {
-  if (const nccl::Load* load = on.loadOf(estimate.algorithm)) {
-    estimate.algbw = std::min(estimate.algbw, Throughput(toGBps(load->algbw) * shareOf(estimate.protocol)));
-  }
-  return nccl::estimatedTime(input, estimate, bytes);
-}
-
-void findFaster(RunSize& size, const nccl::Communicator& communicator, const RunOnFabric& on) {
+void findFaster(RunSize& size, const nccl::Communicator& communicator, const nccl::TuningInput& input,
+                const RunOnFabric& on) {
   // Less is within what such a model can tell.
   constexpr double kWorthSaying = 0.98;
   if (size.algorithm.empty() || size.collective != toString(on.collective)) {
     return;
   }
-  const nccl::TuningInput input = inputOf(communicator);
   std::optional<Microseconds> own;
   const nccl::Estimate* best = nullptr;
   std::optional<Microseconds> least;
@@ -47,7 +36,7 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const Run
     if (estimate.collective != size.collective || !(estimate.algbw > Throughput(0))) {
       continue;
     }
-    const Microseconds time = timeHere(input, estimate, size.bytes, on);
+    const Microseconds time = nccl::estimatedTime(input, nccl::limitedBy(on.reaches, estimate), size.bytes);
     if (estimate.algorithm == size.algorithm && estimate.protocol == size.protocol) {
       own = time;
       size.predicted = time;
@@ -66,9 +55,9 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const Run
     return;
   }
   const nccl::Load* chosen = on.loadOf(size.algorithm);
-  for (const RunOnFabric::Reach& reach : chosen != nullptr ? on.reaches() : std::vector<RunOnFabric::Reach>()) {
-    if (chosen->algbw < reach.load->algbw) {
-      chosen = reach.load;
+  for (const nccl::Reach& reach : on.reaches) {
+    if (chosen != nullptr && chosen->algbw < reach.load.algbw) {
+      chosen = &reach.load;
       size.faster = reach.algorithm;
     }
   }
@@ -126,7 +115,7 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
   std::vector<RunSize> all;
   for (auto& [unused, size] : sizes) {
     if (communicator != nullptr) {
-      findFaster(size, *communicator, on);
+      findFaster(size, *communicator, inputOf(run, *communicator), on);
     }
     if (const nccl::Load* load = on.loadOf(size.algorithm);
         load != nullptr && size.collective == toString(on.collective)) {

@@ -696,7 +696,7 @@ Result<FoundGraphs> searchAsNccl(Ways& ways, const SearchOptions& options, const
     }
     FoundGraphs stock = foundOf(ways, kinds, found, options);
     stock.nvls = nvlsOf(ways.fabric(), kinds, options.computeCapability);
-    if (stock.nvls) {
+    if (stock.nvls && stock.nvls->channelCount > 1) {  // NCCL takes NVLS with two channels and more
       stock.channels.nvlsHeads = headsOf(*stock.nvls, kinds.boxes);
     }
     return stock;

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "coppice/test_paths.hpp"
@@ -384,6 +385,17 @@ void TestCliNccl::baselineWithoutSchedule() {
   QCOMPARE(outcome.json()["share_of_optimum"].toString(), QString("8/13"));
   QCOMPARE(outcome.json()["nccl_trees_algbw"].toString(), QString("1200/7"));
   QVERIFY(outcome.json()["schedule"].isNull());
+  // What its model chooses covers all sizes, and changes from one band to the next.
+  const QJsonArray choices = outcome.json()["nccl_choices"].toArray();
+  QVERIFY(choices.size() > 2);
+  QCOMPARE(choices.first()["min_bytes"].toInteger(), 0);
+  QCOMPARE(choices.last()["max_bytes"].toInteger(), std::numeric_limits<qint64>::max());
+  QCOMPARE(choices.last()["protocol"].toString(), QString("Simple"));
+  for (qsizetype i = 1; i < choices.size(); ++i) {
+    QCOMPARE(choices[i]["min_bytes"].toInteger(), choices[i - 1]["max_bytes"].toInteger() + 1);
+    QVERIFY(choices[i]["algorithm"] != choices[i - 1]["algorithm"] ||
+            choices[i]["protocol"] != choices[i - 1]["protocol"]);
+  }
   QTemporaryDir folder;
   const Outcome refused =
       run({"baseline", "nccl", "preset:dgx-a100,boxes=2", "-o", folder.filePath("x.schedule.json")});

@@ -14,6 +14,7 @@
 #include "nccl/log_reader.hpp"
 #include "nccl/measurements.hpp"
 #include "nccl/ras.hpp"
+#include "nccl/reaches.hpp"
 #include "nccl/search.hpp"
 #include "presets/presets.hpp"
 #include "support/must.hpp"
@@ -213,6 +214,7 @@ private slots:
   void codedVersion();
   void collnetLines();
   void nvls();
+  void reaches();
   void nvlsOnStars();
   void collnet();
   void pcie();
@@ -469,6 +471,47 @@ void TestNcclRuns::nvls() {
   QCOMPARE(must(nvlsLoad(all, headsOf(8, 4), Collective::allgather)).algbw, Bandwidth(Rational(400)));
   QCOMPARE(must(nvlsLoad(all, headsOf(8, 4), Collective::reduceScatter)).algbw, Bandwidth(Rational(400)));
   QVERIFY(!nvlsLoad(all, headsOf(4, 4), Collective::allgather));
+}
+
+/// Which algorithms have a figure, and what an estimate is limited to. Two boxes without CollNet take NVLSTree.
+void TestNcclRuns::reaches() {
+  const auto names = [](const std::vector<Reach>& reaches) {
+    QStringList list;
+    for (const Reach& reach : reaches) {
+      list << QString::fromUtf8(reach.algorithm.data(), static_cast<qsizetype>(reach.algorithm.size()));
+    }
+    return list.join(' ');
+  };
+  const auto box = presetOf("dgx-h100", {{"boxes", "1"}});
+  Ways ways(box);
+  ChannelSet set = must(searchAsNccl(ways, {.computeCapability = 90})).channels;
+  const auto alone = must(reachesOf(ways, set, Collective::allreduce));
+  QCOMPARE(names(alone), QString("Ring Tree NVLS"));
+  QCOMPARE(findNvls(alone)->load.algbw, Bandwidth(Rational(400)));
+  QCOMPARE(names(must(reachesOf(ways, set, Collective::broadcast))), QString("Ring"));
+  QCOMPARE(names(must(reachesOf(ways, set, Collective::allgather))), QString("Ring NVLS"));
+  QCOMPARE(names(must(reachesOf(ways, set, Collective::alltoall))), QString());
+
+  const Estimate estimate{.algorithm = "NVLS", .protocol = "Simple", .algbw = Throughput(500)};
+  const auto limited = [&](const char* algorithm, const char* protocol) {
+    Estimate other = estimate;
+    other.algorithm = algorithm;
+    other.protocol = protocol;
+    return limitedBy(alone, other).algbw;
+  };
+  QCOMPARE(limited("NVLS", "Simple"), Throughput(400));
+  QCOMPARE(limited("NVLS", "LL"), Throughput(200));
+  QCOMPARE(limited("NVLS", "LL128"), Throughput(368));
+  QCOMPARE(limited("PAT", "Simple"), Throughput(500));
+
+  const auto two = presetOf("dgx-h100", {{"boxes", "2"}, {"network", "rails"}});
+  Ways both(two);
+  set = must(searchAsNccl(both, {.computeCapability = 90})).channels;
+  QCOMPARE(names(must(reachesOf(both, set, Collective::allreduce))), QString("Ring Tree NVLSTree"));
+  set.collnetHeads = set.nvlsHeads;
+  QCOMPARE(names(must(reachesOf(both, set, Collective::allreduce))), QString("Ring Tree NVLS NVLSTree CollNetDirect"));
+  set.rings.front().hops.pop_back();
+  QVERIFY(!reachesOf(both, set, Collective::allreduce));
 }
 
 /// One switch, GPUs with links of any bandwidth, any heads: the sums of the definition, added up apart.

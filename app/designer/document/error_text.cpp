@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <QRegularExpression>
 #include <algorithm>
+#include <array>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -25,6 +26,10 @@ QString withoutFormatOption(const QString& text) {
   static const QString kFormats = u"name the format: "_s;
   return text.startsWith(kFormats) ? ErrorTexts::tr("formats that are read: %1").arg(text.mid(kFormats.size())) : text;
 }
+
+/// Commands that messages name, and where the window has the same.
+constexpr std::array kCommands{
+    std::pair("baseline nccl without -o", QT_TRANSLATE_NOOP("Error", "Schedule > What Stock NCCL Would Do"))};
 
 /// With a capital and a full stop. Names keep their case: "b0g0", "msccl", "k".
 QString asSentence(QString text) {
@@ -52,6 +57,9 @@ void setOptionNames(QHash<QString, OptionName> names) {
 
 QString inWordsOfTheWindow(QString text) {
   text = withoutFormatOption(text);
+  for (const auto& [command, place] : kCommands) {
+    text.replace(QLatin1String(command), ErrorTexts::tr(place));
+  }
   // A verb before the option, and what the command line would have behind it.
   static const QRegularExpression kOption(
       u"(?:\\b(add|give|set|use|generate (?:it|this) (?:again )?with) )?--([a-z][a-z0-9-]*)(?: ([A-Z]{2,}|[A-Z]\\b))?"_s);

@@ -137,8 +137,7 @@ void LiveRun::onSent(const Outcome& sent) {
 }
 
 void LiveRun::dropFolders() {
-  QThreadPool::globalInstance()->start(
-      [seats = m_seats, id = m_info.id.toStdString()] { remote::dropRun(seats, id); });
+  QThreadPool::globalInstance()->start([seats = m_seats, id = m_info.id.toStdString()] { remote::dropRun(seats, id); });
 }
 
 void LiveRun::rejoin() {

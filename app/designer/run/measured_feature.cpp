@@ -109,6 +109,7 @@ MeasuredFeature::MeasuredFeature(const FeatureHost& host, ScheduleFeature& sched
   connect(m_panel, &MeasuredPanel::generateWanted, &m_schedules, &ScheduleFeature::generate);
   connect(m_panel, &MeasuredPanel::fileWanted, this, &MeasuredFeature::importRun);
   connect(m_panel, &MeasuredPanel::pasteWanted, this, &MeasuredFeature::paste);
+  connect(m_panel, &MeasuredPanel::expectationWanted, this, &MeasuredFeature::expect);
   connect(m_panel, &MeasuredPanel::profileWanted, this, &MeasuredFeature::setProfile);
   connect(m_panel, &MeasuredPanel::comparisonChanged, this, [this] {
     const RunComparisonPtr& comparison = m_panel->comparison();
@@ -162,6 +163,10 @@ void MeasuredFeature::addActions() {
 
 void MeasuredFeature::connectImports() {
   connect(m_panel, &MeasuredPanel::importChosen, this, [this] {
+    if (m_panel->shownImport() && !m_panel->shownImport()->run) {
+      expect();
+      return;
+    }
     if (Imports* here = importsHere()) {
       here->shown = m_panel->shownImport();
       here->collective.reset();
@@ -183,7 +188,7 @@ void MeasuredFeature::connectImports() {
           [this](const QString& tail, const QString& head) { m_schedules.goToLink(tail, head); });
   connect(&nccl, &NcclPanel::rankWanted, this, [this](int rank) {
     const NcclViewPtr& view = m_panel->nccl().view();
-    const auto here = view && view->fabric ? workflow::rankOn(*view->fabric, *view->import->run, rank) : std::nullopt;
+    const auto here = view && view->fabric ? workflow::rankOn(*view->fabric, *view->run, rank) : std::nullopt;
     if (current() != nullptr && here) {
       const fabric::Node& node = view->fabric->nodes()[view->fabric->gpus()[*here]];
       current()->goTo(ElementId(current()->model().nodeNamed(node.id)));
@@ -213,7 +218,7 @@ void MeasuredFeature::follow() {
   const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
   m_result = entry != nullptr && entry->result && book->isFresh(*entry) ? entry->result : nullptr;
   enable({"schedule.open-run", "schedule.profile"}, m_result != nullptr);
-  enable({"schedule.paste-run", "file.export-nccl"}, current() != nullptr);
+  enable({"schedule.paste-run", "schedule.expect-nccl", "file.export-nccl"}, current() != nullptr);
   m_panel->setResult(m_result);
   m_panel->setProfile(SimulationSettings::instance().profileOf(digestOf(m_result)));
   followRuns();
@@ -266,7 +271,32 @@ void MeasuredFeature::addImportActions() {
                  {},
                  u"export"_s},
                 [this](bool) { exportBundle(); });
-  enable({"file.export-nccl"}, false);
+  m_actions.add({u"schedule.expect-nccl"_s,
+                 MeasuredPanel::expectationTitle(),
+                 tr("Show the rings, trees and NVLS that NCCL's own search would find on this fabric, what they reach, "
+                    "and what it would choose at each size. No log is needed."),
+                 {},
+                 u"history"_s},
+                [this](bool) { expect(); });
+  enable({"file.export-nccl", "schedule.expect-nccl"}, false);
+}
+
+/// Of the collective that is chosen in the tool bar, where NCCL has rings for it.
+void MeasuredFeature::expect() {
+  if (current() == nullptr) {
+    return;
+  }
+  Imports& here = m_imports[current()];
+  const auto known = std::ranges::find_if(here.all, [](const NcclImportPtr& import) { return !import->run; });
+  const Collective chosen = ScheduleBook::of(current()->file(), current()->bound())->collective();
+  const bool isMade = std::ranges::find(kForestCollectives, chosen) != kForestCollectives.end();
+  NcclImportPtr import = known != here.all.end()
+                             ? *known
+                             : std::make_shared<const NcclImport>(NcclImport{tr("Stock NCCL, expected"), nullptr});
+  if (known != here.all.end()) {
+    here.all.erase(known);
+  }
+  attach(std::move(import), isMade ? chosen : Collective::allreduce);
 }
 
 void MeasuredFeature::importRun() {
@@ -369,11 +399,11 @@ void MeasuredFeature::receive(const ReadImport& read) {
   }
 }
 
-void MeasuredFeature::attach(NcclImportPtr import) {
+void MeasuredFeature::attach(NcclImportPtr import, std::optional<Collective> collective) {
   Imports& here = m_imports[current()];
   here.all.push_back(import);
   here.shown = std::move(import);
-  here.collective.reset();
+  here.collective = collective;
   m_workspace.setMode(Mode::schedule);
   m_actions[u"view.measured"_s]->trigger();
   showImports();
@@ -394,7 +424,8 @@ void MeasuredFeature::showImports() {
     return;
   }
   const Document& document = current()->document();
-  const Collective collective = here->collective.value_or(workflow::collectivesOf(*here->shown->run).front());
+  const Collective collective =
+      here->collective ? *here->collective : workflow::collectivesOf(*here->shown->run).front();
   const NcclViewPtr& view = m_panel->nccl().view();
   if (view && view->import == here->shown && view->collective == collective &&
       view->factRevision == document.factRevision()) {

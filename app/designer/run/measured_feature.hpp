@@ -66,7 +66,9 @@ private:
   void importRun();
   void readFiles(std::vector<RecordedRun> sources);
   void receive(const ReadImport& read);
-  void attach(NcclImportPtr import);
+  void expect();
+  /// @param collective  to show; nullopt: the one that the run says most of
+  void attach(NcclImportPtr import, std::optional<Collective> collective = std::nullopt);
   /// Shows the imports of the current document, and computes what is shown.
   void showImports();
   void followFacts();

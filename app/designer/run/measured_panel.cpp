@@ -66,11 +66,14 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
   setObjectName(u"measuredPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("Compares a recorded run, or an nccl-tests table, with the prediction of the "
-                                 "schedule: speed by size, and the links and ranks that lost time. Drop or paste "
-                                 "NCCL's log to see its rings on this fabric, with or without a schedule."),
-                              tr("Generate"), m_pages);
+  auto* empty =
+      new EmptyPage(tr("Compares a recorded run, or an nccl-tests table, with the prediction of the "
+                       "schedule: speed by size, and the links and ranks that lost time. Drop or paste "
+                       "NCCL's log to see its rings on this fabric, with or without a schedule. Without a log, "
+                       "our version of NCCL's search says what it would choose."),
+                    tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::generateWanted);
+  connect(empty->addButton(expectationTitle()), &QPushButton::clicked, this, &MeasuredPanel::expectationWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());
   auto* outer = new QVBoxLayout(this);
@@ -106,6 +109,10 @@ MeasuredPanel::MeasuredPanel(QWidget* parent)
 }
 
 MeasuredPanel::~MeasuredPanel() = default;
+
+QString MeasuredPanel::expectationTitle() {
+  return tr("What Stock NCCL Would Do");
+}
 
 void MeasuredPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
@@ -146,6 +153,7 @@ QWidget* MeasuredPanel::makeBody() {
                                  "drop or paste its log."),
                               tr("Import a Run…"), m_views);
   connect(empty, &EmptyPage::clicked, this, &MeasuredPanel::fileWanted);
+  connect(empty->addButton(expectationTitle()), &QPushButton::clicked, this, &MeasuredPanel::expectationWanted);
   m_views->addWidget(empty);
   auto* halves = new QSplitter(Qt::Horizontal, m_views);
   m_views->addWidget(halves);
@@ -361,7 +369,9 @@ std::optional<simulate::ComparedPart> MeasuredPanel::chosen() const {
 
 void MeasuredPanel::tell() {
   QString text;
-  if (m_import) {
+  if (m_import && !m_import->run) {
+    text = tr("No log was read: by our version of NCCL's search and tuning model");
+  } else if (m_import) {
     const nccl::Run& log = m_import->run->log;
     text = log.version.empty() ? QString() : QString::fromStdString(log.library + " " + log.version);
     if (const nccl::Communicator* communicator = m_import->run->largest()) {

@@ -28,6 +28,9 @@ public:
   explicit MeasuredPanel(QWidget* parent = nullptr);
   ~MeasuredPanel() override;
 
+  /// Of what expectationWanted() asks for.
+  [[nodiscard]] static QString expectationTitle();
+
   /// nullptr: there is no schedule, or it is of a fabric that has changed.
   void setResult(ScheduleResultPtr result);
   /// Those of the document, newest first.
@@ -57,6 +60,8 @@ Q_SIGNALS:
   void generateWanted();
   void fileWanted();
   void pasteWanted();
+  /// What stock NCCL is expected to do on the fabric.
+  void expectationWanted();
   /// A profile is to be read, or the one that is used to be dropped.
   void profileWanted(bool isWanted);
   /// Another imported run was chosen, or none.

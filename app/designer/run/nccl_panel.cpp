@@ -27,8 +27,8 @@ namespace {
 using What = MeasuredChart::What;
 
 /// "Rings reach 40 GB/s, 72.7 % of the bound; g0 → s1 holds them back"
-QString reached(const NcclView& view, const workflow::RunOnFabric::Reach& reach, bool isRich) {
-  const nccl::Load& load = *reach.load;
+QString reached(const NcclView& view, const nccl::Reach& reach, bool isRich) {
+  const nccl::Load& load = reach.load;
   const QString link = linkName(*view.fabric, load.arc);
   const QString text = reach.algorithm == "Ring" ? NcclPanel::tr("Rings reach %2, %3 of the bound; %4 holds them back")
                        : reach.algorithm == "Tree"
@@ -47,7 +47,7 @@ QString answerOf(const NcclView& view, bool isRich) {
     return isRich ? view.problem.toHtmlEscaped() : view.problem;
   }
   QStringList parts;
-  for (const workflow::RunOnFabric::Reach& reach : view.on->reaches()) {
+  for (const nccl::Reach& reach : view.on->reaches) {
     parts << reached(view, reach, isRich);
   }
   if (parts.isEmpty()) {
@@ -82,8 +82,8 @@ NcclPanel::NcclPanel(QWidget* parent)
   m_missing->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_collective->setObjectName(u"ncclCollective"_s);
   m_collective->setAccessibleName(tr("Collective"));
+  m_collective->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   m_asSchedule->setObjectName(u"ncclAsSchedule"_s);
-  m_asSchedule->setToolTip(tr("Add NCCL's rings to the schedules: they are played, simulated and compared like any"));
   m_export->setObjectName(u"ncclExport"_s);
   m_export->setProperty("role", u"primary"_s);
   m_export->setToolTip(
@@ -295,8 +295,8 @@ void NcclPanel::fillCollectives() {
   if (!m_view) {
     return;
   }
-  for (const Collective collective : workflow::collectivesOf(*m_view->import->run)) {
-    m_collective->addItem(QString::fromStdString(std::string(toString(collective))), static_cast<int>(collective));
+  for (const Collective collective : workflow::collectivesOf(*m_view->run)) {
+    m_collective->addItem(collectiveName(collective), static_cast<int>(collective));
   }
   m_collective->setCurrentIndex(std::max(m_collective->findData(static_cast<int>(m_view->collective)), 0));
   m_collective->setVisible(m_collective->count() > 1);
@@ -370,7 +370,7 @@ void NcclPanel::fillSizes() {
                        return size.measured || size.estimated;
                      }));
   m_sizes->resizeColumnsToContents();
-  m_sizes->horizontalHeaderItem(kEstimated)->setToolTip(tr("NCCL's own estimate, of its log"));
+  m_sizes->horizontalHeaderItem(kEstimated)->setToolTip(tr("NCCL's own estimate"));
   m_sizes->horizontalHeaderItem(kPredicted)
       ->setToolTip(tr("What it chose, by its estimate with no more bandwidth than it has on this fabric"));
   m_sizes->horizontalHeaderItem(kMeasured)->setToolTip(
@@ -387,10 +387,16 @@ void NcclPanel::tell() {
     if (!m_view->problem.isEmpty() && m_view->on) {
       lines << m_view->problem;
     }
-    for (const std::string& missing : m_view->import->run->missing) {
+    if (const auto& expected = m_view->run->expectation) {
+      lines << tr("Compute capability %1, by the fabric").arg(expected->tuning.computeCapability);
+      for (const std::string& sentence : expected->uncertain) {
+        lines << tr("Not certain: %1").arg(QString::fromStdString(sentence));
+      }
+    }
+    for (const std::string& missing : m_view->run->missing) {
       lines << tr("Missing: %1").arg(QString::fromStdString(missing));
     }
-    for (const nccl::RasStatus& status : m_view->import->run->ras) {
+    for (const nccl::RasStatus& status : m_view->run->ras) {
       for (const std::string& problem : status.problems) {
         lines << tr("RAS: %1").arg(QString::fromStdString(problem));
       }
@@ -400,14 +406,18 @@ void NcclPanel::tell() {
         }
       }
     }
-    for (const std::string& warning : m_view->import->run->log.warnings) {
+    for (const std::string& warning : m_view->run->log.warnings) {
       lines << tr("NCCL warned: %1").arg(QString::fromStdString(warning));
     }
   }
   m_missing->setText(lines.join(u" · "_s));
   m_missing->setToolTip(lines.join(u'\n'));
   m_missing->setVisible(!lines.isEmpty());
-  m_asSchedule->setEnabled(m_view && m_view->on && m_view->on->rings);
+  const bool isPassing = m_view && m_view->passesGpus;
+  m_asSchedule->setEnabled(m_view && m_view->on && m_view->on->loadOf("Ring") != nullptr && !isPassing);
+  m_asSchedule->setToolTip(
+      isPassing ? tr("These rings leave a box through another GPU (PXN), which no schedule can")
+                : tr("Add NCCL's rings to the schedules: they are played, simulated and compared like any"));
   m_export->setEnabled(m_view && m_view->fabric);
 }
 
@@ -441,7 +451,7 @@ void NcclPanel::draw() {
   const Scheme scheme = Theme::instance().scheme();
   constexpr double kMarker = 5;
   constexpr double kWidth = 1.4;
-  const std::vector<workflow::MeasuredRun>& runs = m_view->import->run->measured;
+  const std::vector<workflow::MeasuredRun>& runs = m_view->run->measured;
   const auto isOfCollective = [this](const workflow::MeasuredRun& run) {
     return run.collective.empty() || run.collective == toString(m_view->collective);
   };
@@ -470,12 +480,12 @@ void NcclPanel::draw() {
     };
     level(tr("bound"), m_view->on->bound, Qt::DashLine, Theme::instance().color(Token::text));
     int index = 3;
-    for (const workflow::RunOnFabric::Reach& reach : m_view->on->reaches()) {
+    for (const nccl::Reach& reach : m_view->on->reaches) {
       const QString name = QString::fromUtf8(reach.algorithm.data(), static_cast<qsizetype>(reach.algorithm.size()));
       level(reach.algorithm == "Ring"   ? tr("rings reach")
             : reach.algorithm == "Tree" ? tr("trees reach")
                                         : tr("%1 reaches").arg(name),
-            reach.load->algbw, index % 2 == 1 ? Qt::DotLine : Qt::DashDotLine, category(index, scheme));
+            reach.load.algbw, index % 2 == 1 ? Qt::DotLine : Qt::DashDotLine, category(index, scheme));
       index += index == 4 ? 2 : 1;  // between them is what is predicted
     }
   }
@@ -487,7 +497,7 @@ void NcclPanel::addRuns(const IsOf& isOfCollective, const Value& value) {
   constexpr double kMarker = 5;
   constexpr int kColours = 6;
   int index = 0;
-  for (const workflow::MeasuredRun& run : m_view->import->run->measured) {
+  for (const workflow::MeasuredRun& run : m_view->run->measured) {
     QList<QPointF> points;
     for (const io::NcclRow& row : run.rows) {
       const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace;

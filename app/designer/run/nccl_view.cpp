@@ -10,6 +10,7 @@
 #include "designer/timeline/time_text.hpp"
 #include "designer/trees/fabric_map.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/nccl_tuning.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -23,13 +24,19 @@ QString translated(const char* text) {
 }
 
 Outcome fillView(NcclView& view, const Progress& progress) {
-  const workflow::ImportedRun& run = *view.import->run;
   auto fabric = fabric::Fabric::build(*view.facts);
   if (!fabric) {
     return fabric.error();
   }
   view.fabric = *std::move(fabric);
-  auto channels = workflow::channelsOf(*view.fabric, run);
+  if (!view.run) {
+    auto expected = workflow::expectedRun(*view.fabric, workflow::likelyCapability(*view.fabric), progress);
+    if (!expected) {
+      return expected.error();
+    }
+    view.run = std::make_shared<const workflow::ImportedRun>(*std::move(expected));
+  }
+  auto channels = workflow::channelsOf(*view.fabric, *view.run);
   if (!channels) {
     return channels.error();
   }
@@ -39,11 +46,15 @@ Outcome fillView(NcclView& view, const Progress& progress) {
     return on.error();
   }
   view.on = *std::move(on);
-  auto drawn = workflow::drawnChannels(*view.fabric, run, view.channels);
+  auto drawn = workflow::drawnChannels(*view.fabric, view.channels);
   if (!drawn) {
     return drawn.error();
   }
   view.drawn = *std::move(drawn);
+  view.passesGpus = std::ranges::any_of(view.drawn, [&](const workflow::DrawnChannels& each) {
+    return each.kind == Kind::ring &&
+           std::ranges::any_of(each.routes, [&](const auto& route) { return nccl::passesGpu(*view.fabric, route); });
+  });
   return Done{};
 }
 
@@ -53,6 +64,7 @@ NcclViewPtr makeNcclView(const NcclImportPtr& import, std::shared_ptr<const fabr
                          std::uint64_t factRevision, Collective collective, const Progress& progress) {
   auto view = std::make_shared<NcclView>();
   view->import = import;
+  view->run = import->run;
   view->collective = collective;
   view->factRevision = factRevision;
   view->facts = std::move(facts);
@@ -60,14 +72,17 @@ NcclViewPtr makeNcclView(const NcclImportPtr& import, std::shared_ptr<const fabr
   if (!done) {
     view->problem = sentence(done.error());
   }
+  if (!view->run) {
+    view->run = std::make_shared<const workflow::ImportedRun>();
+  }
   workflow::RunOnFabric none;
   none.collective = collective;
-  for (workflow::RunSize& size : workflow::runSizes(*import->run, view->on ? *view->on : none)) {
+  for (workflow::RunSize& size : workflow::runSizes(*view->run, view->on ? *view->on : none)) {
     if (size.collective == toString(collective)) {
       view->sizes.push_back(std::move(size));
     }
   }
-  view->lost = workflow::lostTime(*import->run, view->on ? *view->on : none, view->sizes);
+  view->lost = workflow::lostTime(*view->run, view->on ? *view->on : none, view->sizes);
   return view;
 }
 
@@ -166,7 +181,7 @@ Overlay ghostOf(const NcclView& view, const std::vector<std::size_t>& chosen, co
     markLink(load->arc, translated(QT_TRANSLATE_NOOP("NcclView", "limits to %1")).arg(gigabytes(load->algbw)));
     overlay.heat.bottleneck = translated(QT_TRANSLATE_NOOP("NcclView", "holds them back"));
   }
-  if (const auto here = late ? workflow::rankOn(*view.fabric, *view.import->run, late->rank) : std::nullopt) {
+  if (const auto here = late ? workflow::rankOn(*view.fabric, *view.run, late->rank) : std::nullopt) {
     Hull hull;
     hull.nodes = {map.nodeOf(view.fabric->gpus()[*here])};
     hull.label = late->text;

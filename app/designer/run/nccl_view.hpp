@@ -18,16 +18,17 @@
 
 namespace coppice::designer {
 
-/// A run of NCCL that was imported into a document.
+/// A run of NCCL that was imported into a document, or what is expected of one there.
 struct NcclImport {
-  QString title;  ///< for a person
-  std::shared_ptr<const workflow::ImportedRun> run;
+  QString title;                                     ///< for a person
+  std::shared_ptr<const workflow::ImportedRun> run;  ///< nullptr: workflow::expectedRun() of the fabric
 };
 using NcclImportPtr = std::shared_ptr<const NcclImport>;
 
-/// What an imported run says of one collective on the fabric of a document. Immutable.
+/// What a run says of one collective on the fabric of a document. Immutable.
 struct NcclView {
   NcclImportPtr import;
+  std::shared_ptr<const workflow::ImportedRun> run;  ///< imported or expected; empty where that failed
   Collective collective = Collective::allreduce;
   std::uint64_t factRevision = 0;  ///< of the document
   std::shared_ptr<const fabric::Description> facts;
@@ -36,8 +37,9 @@ struct NcclView {
   std::vector<workflow::DrawnChannels> drawn;
   std::optional<workflow::RunOnFabric> on;  ///< absent: see problem
   std::vector<workflow::RunSize> sizes;     ///< of the collective
-  workflow::LostTime lost;                  ///< of the collective, by link and by rank
-  QString problem;                          ///< why something is missing; empty where all is there
+  bool passesGpus = false;  ///< rings leave a box through another GPU (PXN): no schedule has such routes
+  workflow::LostTime lost;  ///< of the collective, by link and by rank
+  QString problem;          ///< why something is missing; empty where all is there
 };
 using NcclViewPtr = std::shared_ptr<const NcclView>;
 

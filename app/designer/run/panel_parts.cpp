@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/panel_parts.hpp"
 
-
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {

@@ -15,7 +15,10 @@ class EmptyPage : public QWidget {
 
 public:
   EmptyPage(const QString& text, const QString& button, QWidget* parent)
-      : QWidget(parent), m_text(new QLabel(text, this)), m_button(new QPushButton(button, this)) {
+      : QWidget(parent),
+        m_text(new QLabel(text, this)),
+        m_button(new QPushButton(button, this)),
+        m_buttons(new QHBoxLayout) {
     m_text->setWordWrap(true);
     m_text->setAlignment(Qt::AlignCenter);
     m_text->setProperty("role", QStringLiteral("muted"));
@@ -32,10 +35,20 @@ public:
     line->addWidget(m_text, kTextWidth);
     line->addStretch(1);
     layout->addLayout(line);
-    layout->addWidget(m_button, 0, Qt::AlignHCenter);
+    m_buttons->addStretch(1);
+    m_buttons->addWidget(m_button);
+    m_buttons->addStretch(1);
+    layout->addLayout(m_buttons);
     layout->addStretch(1);
     m_button->setVisible(!button.isEmpty());
     connect(m_button, &QPushButton::clicked, this, &EmptyPage::clicked);
+  }
+
+  /// Another way to fill it, beside the first.
+  QPushButton* addButton(const QString& text) {
+    auto* added = new QPushButton(text, this);
+    m_buttons->insertWidget(m_buttons->count() - 1, added);
+    return added;
   }
 
   void setText(const QString& text) { m_text->setText(text); }
@@ -47,6 +60,7 @@ Q_SIGNALS:
 private:
   QLabel* m_text;
   QPushButton* m_button;
+  QHBoxLayout* m_buttons;
 };
 
 }  // namespace coppice::designer

@@ -113,6 +113,7 @@ QStringList scheduleMenu() {
           {},
           u"schedule.open-run"_s,
           u"schedule.paste-run"_s,
+          u"schedule.expect-nccl"_s,
           u"schedule.profile"_s,
           u"schedule.addition-time"_s,
           {},

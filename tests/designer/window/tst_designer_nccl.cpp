@@ -8,6 +8,7 @@
 #include <span>
 
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/document/measured_points.hpp"
 #include "designer/run/measured_panel.hpp"
 #include "designer/schedules/schedule_book.hpp"
@@ -59,6 +60,8 @@ private Q_SLOTS:
   void droppedFiles();
   void slowRanks();
   void logBeforeTheFabric();
+  void withoutALog();
+  void withoutALogThroughOtherGpus();
   void editsAreFollowed();
   void otherFabric();
   void ringsBecomeASchedule();
@@ -99,6 +102,65 @@ void TestDesignerNccl::pastedLog() {
   f.panel->nccl().channels().selectRow(4);
   QVERIFY(QTest::qWaitFor([&] { return f.editor()->canvas().overlay().trees.size() == 1; }, waiting::kPatience));
   QCOMPARE(f.editor()->canvas().overlay().trees.front().roots.size(), std::size_t{1});
+}
+
+/// Our version of NCCL's search stands in for a log: what it reaches, draws and chooses, and the same after an edit.
+void TestDesignerNccl::withoutALog() {
+  const Imported f;
+  const auto made = presets::make("dgx-h100", {{"boxes", "1"}});
+  QVERIFY(made);
+  f.window->workspace().adopt(readArranged(*made).model, {}, u"one"_s);
+  f.run("schedule.expect-nccl");
+  QVERIFY(f.waitForView());
+  QCOMPARE(f.window->workspace().mode(), Mode::schedule);
+  const auto choose = [&](Collective collective) {
+    Q_EMIT f.panel->nccl().collectiveWanted(collective);
+    return QTest::qWaitFor([&] { return f.panel->nccl().view() && f.panel->nccl().view()->collective == collective; },
+                           waiting::kPatience);
+  };
+  QVERIFY(choose(Collective::allreduce));
+  const QString answer = f.panel->nccl().answer();
+  QVERIFY2(answer.contains(u"NVLS reaches 400 GB/s"_s), qPrintable(answer));
+  QVERIFY2(answer.contains(u"Rings reach 257.14 GB/s"_s), qPrintable(answer));
+  QTableWidget& sizes = f.panel->nccl().sizes();
+  QCOMPARE(sizes.rowCount(), 24);
+  QCOMPARE(sizes.item(23, NcclPanel::kChosen)->text(), u"NVLS Simple"_s);
+  QVERIFY(!sizes.isColumnHidden(NcclPanel::kEstimated) && sizes.isColumnHidden(NcclPanel::kMeasured));
+  QVERIFY(f.panel->nccl().plot().names().contains(u"NCCL's estimate"_s));
+  QVERIFY(f.panel->nccl().channels().rowCount() > 0);
+  QVERIFY(QTest::qWaitFor([&] { return !f.editor()->canvas().overlay().trees.empty(); }, waiting::kPatience));
+  QVERIFY(f.panel->nccl().view()->run->missing.empty());
+  // A second time shows the same one.
+  f.run("schedule.expect-nccl");
+  auto* which = f.panel->findChild<QComboBox*>(u"measuredRun"_s);
+  QCOMPARE(which->count(), 2);
+  // Half of the bandwidth of every link: half of the throughput.
+  QVERIFY(choose(Collective::allreduce));
+  std::vector<LinkId> links;
+  for (const auto& link : f.editor()->model().links()) {
+    links.push_back(link.id);
+  }
+  f.editor()->document().edit(
+      u"test"_s, [&](Edit& edit) { edits::changeLinks(edit, links, [](Link& each) { each.bandwidth = "225"; }); });
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.panel->nccl().view() && f.panel->nccl().answer().contains(u"NVLS reaches 200 GB/s"_s); },
+      waiting::kPatience));
+}
+
+/// Rings that leave a box through another GPU have figures and a drawing, but no schedule; the method says where.
+void TestDesignerNccl::withoutALogThroughOtherGpus() {
+  const Imported f;
+  const auto made = presets::make("dgx-a100", {{"boxes", "2"}});
+  QVERIFY(made);
+  f.window->workspace().adopt(readArranged(*made).model, {}, u"two"_s);
+  f.run("schedule.expect-nccl");
+  QVERIFY(f.waitForView());
+  QVERIFY2(f.panel->nccl().answer().contains(u"Rings reach"_s), qPrintable(f.panel->nccl().answer()));
+  auto* asSchedule = f.panel->findChild<QPushButton*>(u"ncclAsSchedule"_s);
+  QVERIFY(!asSchedule->isEnabled());
+  QVERIFY(asSchedule->toolTip().contains(u"PXN"_s));
+  QVERIFY(inWordsOfTheWindow(u"see what NCCL reaches without a schedule: baseline nccl without -o"_s)
+              .endsWith(u"Schedule > What Stock NCCL Would Do"_s));
 }
 
 /// A log and a table that are dropped together are one run, with measured points.
