@@ -2,11 +2,13 @@
 #include "forestcoll/in_network/hub_trees.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +28,30 @@ const Rational kWorthIt(99, 100);
 struct PartProblem {
   TreeGraph graph;
   std::vector<bool> mayBranch;
+  std::vector<int> nodeAt = {};  ///< by number: the node of the fabric, of a relay of a link the hub; -1 = merged hubs
+
+  int add(int node, bool isReached, bool branches) {
+    if (isReached) {
+      graph.gpus.push_back(graph.nodeCount);
+    }
+    mayBranch.push_back(branches);
+    nodeAt.push_back(node);
+    return graph.nodeCount++;
+  }
+
+  void sortArcs() {
+    std::sort(graph.arcs.begin(), graph.arcs.end(), [](const lp::RateArc& a, const lp::RateArc& b) {
+      return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
+    });
+  }
+
+  [[nodiscard]] Rational bandwidthPerTerminal() const {
+    Rational sum;
+    for (const lp::RateArc& arc : graph.arcs) {
+      sum += arc.bandwidth.gigabytesPerSecond();
+    }
+    return sum / Rational(static_cast<int64_t>(graph.gpus.size()));
+  }
 
   /// Equal problems have equal keys.
   using Key = std::tuple<std::vector<int>, std::vector<bool>, std::vector<std::tuple<int, int, Rational>>>;
@@ -91,6 +117,10 @@ public:
       }
       if (best && best->algbw() >= m_upper) {
         break;
+      }
+      if (auto packing = split.parts.size() > 1 ? packJoined(split) : std::nullopt;
+          packing && (!best || best->algbw() < packing->algbw())) {
+        best = std::move(packing);
       }
       candidates = withoutLowest(candidates);
     }
@@ -194,19 +224,11 @@ private:
   [[nodiscard]] PartProblem problemOf(const Split& split, int part, int hub, const Rational& share) const {
     const std::vector<int>& nodes = split.parts[part];
     const auto count = static_cast<int>(nodes.size());
-    PartProblem problem;
-    problem.graph.nodeCount = count + 1;
+    PartProblem problem = emptyProblem(nodes);
+    problem.add(hub, true, false);
     const auto numberOf = [&](int node) {
       return node == hub ? count : static_cast<int>(std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin());
     };
-    for (const int node : nodes) {
-      problem.mayBranch.push_back(m_mayBranch[node]);
-      if (m_isGpu[node]) {
-        problem.graph.gpus.push_back(numberOf(node));
-      }
-    }
-    problem.mayBranch.push_back(false);
-    problem.graph.gpus.push_back(count);
     for (const int number : split.arcs[part]) {
       const lp::RateArc& arc = m_graph.arcs[number];
       const bool isInside = split.partOf[arc.tail] == part && split.partOf[arc.head] == part;
@@ -217,9 +239,7 @@ private:
             {numberOf(arc.tail), numberOf(arc.head), isInside ? arc.bandwidth * share : arc.bandwidth});
       }
     }
-    std::sort(problem.graph.arcs.begin(), problem.graph.arcs.end(), [](const lp::RateArc& a, const lp::RateArc& b) {
-      return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
-    });
+    problem.sortArcs();
     return problem;
   }
 
@@ -266,68 +286,372 @@ private:
     }
     std::vector<std::pair<GrownTree, Rational>> trees;
     for (std::size_t hub = 0; hub < split.hubs.size(); ++hub) {
-      std::vector<const TreePacking*> packings;
+      if (kindOf[hub].empty()) {
+        continue;
+      }
+      Rational rate = m_upper.gigabytesPerSecond();
       for (const std::size_t kind : kindOf[hub]) {
-        packings.push_back(&*kinds[kind].packing);
+        rate = std::min(rate, kinds[kind].packing->algbw().gigabytesPerSecond());
       }
-      if (!packings.empty()) {
-        addWhole(split, split.hubs[hub], packings, trees);
+      std::vector<std::vector<Piece>> sequences;
+      for (std::size_t part = 0; part < split.parts.size(); ++part) {
+        const std::vector<int>& nodes = split.parts[part];
+        sequences.push_back(sequenceOf(*kinds[kindOf[hub][part]].packing, rate, [&](int number, int) {
+          return number == static_cast<int>(nodes.size()) ? split.hubs[hub] : nodes[number];
+        }));
       }
+      addWhole(sequences, split.hubs[hub], rate, trees);
     }
     return inParts(std::move(trees));
   }
 
-  /// The trees of the parts side by side.
-  void addWhole(const Split& split, int hub, const std::vector<const TreePacking*>& packings,
-                std::vector<std::pair<GrownTree, Rational>>& trees) const {
-    Rational rate = packings.front()->algbw().gigabytesPerSecond();
-    for (const TreePacking* packing : packings) {
-      rate = std::min(rate, packing->algbw().gigabytesPerSecond());
-    }
-    struct Place {
-      std::size_t tree = 0;
-      Rational end;  ///< rates of the trees up to this one
-    };
-    const auto widthOf = [](const TreePacking& packing, std::size_t tree) {
-      return packing.unit.gigabytesPerSecond() * Rational(packing.parts[tree].count);
-    };
-    std::vector<Place> places;
-    for (const TreePacking* packing : packings) {
-      places.push_back({0, widthOf(*packing, 0)});
-    }
-    Rational from;
-    while (from < rate) {
-      throwIfCancelled(m_progress);
-      Rational to = rate;
-      for (const Place& place : places) {
-        to = std::min(to, place.end);
+  using Loads = std::map<std::pair<int, int>, Rational>;  ///< by both ends of a link, the lower first
+
+  /// The hubs that a part has links to, in ascending order.
+  [[nodiscard]] std::vector<int> hubsOf(const Split& split, int part) const {
+    std::vector<int> hubs;
+    for (const int number : split.arcs[part]) {
+      const lp::RateArc& arc = m_graph.arcs[number];
+      if (arc.bandwidth.isPositive() && split.partOf[arc.head] != part) {
+        hubs.push_back(arc.head);
       }
-      GrownTree whole;
-      whole.root = hub;
-      for (std::size_t part = 0; part < packings.size(); ++part) {
-        addPart(packings[part]->parts[places[part].tree].tree, split.parts[part], hub, whole);
+    }
+    std::sort(hubs.begin(), hubs.end());
+    hubs.erase(std::unique(hubs.begin(), hubs.end()), hubs.end());
+    return hubs;
+  }
+
+  /// The GPUs of a part and its hubs, each of them reached by itself: nodes as in the part, then the hubs.
+  [[nodiscard]] PartProblem joiningProblem(const Split& split, int part, const std::vector<int>& hubs) const {
+    const std::vector<int>& nodes = split.parts[part];
+    PartProblem problem = emptyProblem(nodes);
+    for (const int hub : hubs) {
+      problem.add(hub, true, false);
+    }
+    const auto numberOf = [&](int node) {
+      return static_cast<int>(split.partOf[node] == part
+                                  ? std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin()
+                                  : std::lower_bound(hubs.begin(), hubs.end(), node) - hubs.begin() +
+                                        static_cast<std::ptrdiff_t>(nodes.size()));
+    };
+    for (const int number : split.arcs[part]) {
+      const lp::RateArc& arc = m_graph.arcs[number];
+      if (arc.bandwidth.isPositive()) {
+        problem.graph.arcs.push_back({numberOf(arc.tail), numberOf(arc.head), arc.bandwidth});
       }
-      trees.emplace_back(std::move(whole), to - from);
-      from = to;
-      for (std::size_t part = 0; part < packings.size() && from < rate; ++part) {
-        Place& place = places[part];
-        if (place.end == from) {
-          ++place.tree;
-          place.end += widthOf(*packings[part], place.tree);
+    }
+    problem.sortArcs();
+    return problem;
+  }
+
+  /// The GPUs of a part and its hubs as one node: nodes as in the part, then the hub, then a relay for each link to a
+  /// hub, which tells by `hubAt` which one it is.
+  [[nodiscard]] PartProblem mergedProblem(const Split& split, int part, const Loads& loads) const {
+    const std::vector<int>& nodes = split.parts[part];
+    PartProblem problem = emptyProblem(nodes);
+    const auto merged = static_cast<int>(nodes.size());
+    problem.add(-1, true, false);
+    const auto numberOf = [&](int node) {
+      return static_cast<int>(std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin());
+    };
+    for (const int number : split.arcs[part]) {
+      const lp::RateArc& arc = m_graph.arcs[number];
+      const auto load = loads.find(std::minmax(arc.tail, arc.head));
+      const Bandwidth left =
+          load == loads.end() ? arc.bandwidth : Bandwidth(arc.bandwidth.gigabytesPerSecond() - load->second);
+      if (!left.isPositive()) {
+        continue;
+      }
+      if (split.partOf[arc.tail] == part && split.partOf[arc.head] == part) {
+        problem.graph.arcs.push_back({numberOf(arc.tail), numberOf(arc.head), left});
+      } else if (split.partOf[arc.tail] == part) {
+        const int relay = problem.add(arc.head, false, false);
+        for (const auto& [tail, head] : {std::pair(numberOf(arc.tail), relay), {relay, merged}}) {
+          problem.graph.arcs.push_back({tail, head, left});
+          problem.graph.arcs.push_back({head, tail, left});
         }
       }
     }
+    problem.sortArcs();
+    return problem;
   }
 
-  static void addPart(const GrownTree& tree, const std::vector<int>& nodes, int hub, GrownTree& whole) {
-    const auto nodeOf = [&](int number) { return number == static_cast<int>(nodes.size()) ? hub : nodes[number]; };
-    for (const GrownTree::Edge& edge : tree.edges) {
-      GrownTree::Edge mapped{nodeOf(edge.parent), nodeOf(edge.child), {}};
-      for (const fabric::NodeIndex number : edge.path) {
-        mapped.path.push_back(nodeOf(number));
-      }
-      whole.edges.push_back(std::move(mapped));
+  [[nodiscard]] PartProblem emptyProblem(const std::vector<int>& nodes) const {
+    PartProblem problem;
+    for (const int node : nodes) {
+      problem.add(node, m_isGpu[node], m_mayBranch[node]);
     }
+    return problem;
+  }
+
+  /// Trees over several hubs at once, such as rails: within a part each GPU hangs on any of them, and in turn one part
+  /// joins them all.
+  std::optional<TreePacking> packJoined(const Split& split) {
+    if (split.hubs.size() < 2) {
+      return std::nullopt;
+    }
+    const auto count = static_cast<int>(split.parts.size());
+    std::vector<std::vector<int>> hubs;
+    std::set<int> all;
+    for (int part = 0; part < count; ++part) {
+      hubs.push_back(hubsOf(split, part));
+      all.insert(hubs.back().begin(), hubs.back().end());
+    }
+    std::map<PartProblem::Key, std::vector<int>> partsOfKind;
+    std::map<PartProblem::Key, std::vector<int>> joiningOfKind;
+    Rational roomiest;
+    for (int part = 0; part < count; ++part) {
+      throwIfCancelled(m_progress);
+      const PartProblem problem = mergedProblem(split, part, {});
+      if (hubs[part].empty() || problem.limit() < m_upper.gigabytesPerSecond() * kWorthIt) {
+        return std::nullopt;
+      }
+      partsOfKind[problem.key()].push_back(part);
+      if (hubs[part].size() == all.size()) {
+        // Those that have the most beside what a tree takes at least.
+        if (const Rational room = problem.bandwidthPerTerminal(); joiningOfKind.empty() || room > roomiest) {
+          roomiest = room;
+          joiningOfKind.clear();
+        }
+        if (problem.bandwidthPerTerminal() == roomiest) {
+          joiningOfKind[joiningProblem(split, part, hubs[part]).key()].push_back(part);
+        }
+      }
+    }
+    if (joiningOfKind.empty() || partsOfKind.size() > kMaxKinds) {
+      return std::nullopt;
+    }
+    const std::vector<int>& joining =
+        std::max_element(joiningOfKind.begin(), joiningOfKind.end(), [](const auto& a, const auto& b) {
+          return a.second.size() < b.second.size();
+        })->second;
+    const auto turns = static_cast<int64_t>(joining.size());
+    const auto pack = [&](const PartProblem& problem, const Rational& upper) {
+      return packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(upper),
+                       m_budget / static_cast<int>(partsOfKind.size() + 2), m_progress);
+    };
+    // The parts that never join.
+    Rational rate = m_upper.gigabytesPerSecond();
+    std::vector<std::optional<TreePacking>> packings;
+    std::vector<int> packingOf(split.parts.size(), -1);
+    for (const auto& [key, parts] : partsOfKind) {
+      const PartProblem problem = mergedProblem(split, parts.front(), {});
+      const bool joins = std::find(joining.begin(), joining.end(), parts.front()) != joining.end();
+      if (joins && parts.size() <= joining.size()) {
+        continue;
+      }
+      packings.push_back(pack(problem, m_upper.gigabytesPerSecond()));
+      if (!packings.back()) {
+        return std::nullopt;
+      }
+      rate = std::min(rate, packings.back()->algbw().gigabytesPerSecond());
+      for (const int part : parts) {
+        packingOf[part] = static_cast<int>(packings.size()) - 1;
+      }
+    }
+    // Those that do: trees that join in one of the turns, and what these leave of the links in the others.
+    const int first = joining.front();
+    const auto join = pack(joiningProblem(split, first, hubs[first]), m_upper.gigabytesPerSecond());
+    if (!join || join->algbw().isZero()) {
+      return std::nullopt;
+    }
+    constexpr int64_t kGrid = int64_t{1} << 16;
+    const double wanted = rate.toDouble() / static_cast<double>(turns);
+    const Rational share(static_cast<int64_t>(std::ceil(wanted / toGBps(join->algbw()) * kGrid)), kGrid);
+    if (share >= Rational(1)) {
+      return std::nullopt;
+    }
+    Loads loads;
+    for (const TreePacking::Part& part : join->parts) {
+      const GrownTree tree = inFabric(part.tree, [&](int number, int) {
+        const auto inPart = static_cast<int>(split.parts[first].size());
+        return number < inPart ? split.parts[first][number] : hubs[first][number - inPart];
+      });
+      for (const GrownTree::Edge& edge : tree.edges) {
+        for (std::size_t i = 0; i + 1 < edge.path.size(); ++i) {
+          loads[std::minmax(edge.path[i], edge.path[i + 1])] +=
+              join->unit.gigabytesPerSecond() * Rational(part.count) * share;
+        }
+      }
+    }
+    const Rational others(turns - 1, turns);
+    std::optional<TreePacking> rest;
+    if (turns > 1) {
+      rest = pack(mergedProblem(split, first, loads), rate * others);
+      if (!rest || rest->algbw().isZero()) {
+        return std::nullopt;
+      }
+      const Rational reached = rest->algbw().gigabytesPerSecond() / others;
+      rate = std::min(rate, reached);
+    }
+    if (rate < m_upper.gigabytesPerSecond() * kWorthIt) {
+      return std::nullopt;
+    }
+    return joined(split, hubs, joining, packings, packingOf, *join, rest, rate);
+  }
+
+  /// Writes trees whose parts join in turn. Ends of trees are rounded to a grid, for which the rate is a little less.
+  [[nodiscard]] std::optional<TreePacking> joined(const Split& split, const std::vector<std::vector<int>>& hubs,
+                                                  const std::vector<int>& joining,
+                                                  const std::vector<std::optional<TreePacking>>& packings,
+                                                  const std::vector<int>& packingOf, const TreePacking& join,
+                                                  const std::optional<TreePacking>& rest, const Rational& most) const {
+    constexpr int64_t kTurn = int64_t{1} << 20;  // units of a turn
+    constexpr double kLess = 1 - 1.0 / (1 << 14);
+    const int64_t units = checkedMul(kTurn, static_cast<int64_t>(joining.size()));
+    const double exponent = std::floor(std::log2(most.toDouble()));
+    const auto scale = static_cast<int64_t>(std::exp2(std::clamp(22 - exponent, 0.0, 30.0)));
+    const Rational rate(static_cast<int64_t>(most.toDouble() * kLess * static_cast<double>(scale)), scale);
+    const auto sequence = [&](const TreePacking& packing, int64_t length, const auto& nodeOf) {
+      std::vector<Piece> pieces;
+      const double all = toGBps(packing.algbw());
+      double sum = 0;
+      for (const TreePacking::Part& part : packing.parts) {
+        sum += toGBps(packing.unit) * static_cast<double>(part.count) / all;
+        const auto end = std::min(length, static_cast<int64_t>(std::llround(sum * static_cast<double>(length))));
+        if (pieces.empty() ? end > 0 : Rational(end) > pieces.back().end) {
+          pieces.push_back({inFabric(part.tree, nodeOf), Rational(end)});
+        }
+      }
+      pieces.back().end = Rational(length);
+      return pieces;
+    };
+    std::vector<std::vector<Piece>> sequences;
+    for (std::size_t part = 0; part < split.parts.size(); ++part) {
+      const std::vector<int>& nodes = split.parts[part];
+      const auto inPart = static_cast<int>(nodes.size());
+      const PartProblem problem = mergedProblem(split, static_cast<int>(part), {});
+      const auto merged = [&](int number, int beside) {
+        return number < inPart ? nodes[number] : number == inPart ? problem.nodeAt[beside] : -1;
+      };
+      const auto turn = std::find(joining.begin(), joining.end(), static_cast<int>(part)) - joining.begin();
+      if (turn == static_cast<std::ptrdiff_t>(joining.size())) {
+        sequences.push_back(sequence(*packings[packingOf[part]], units, merged));
+        continue;
+      }
+      const Rational begin(kTurn * turn);
+      const Rational length(kTurn);
+      std::vector<Piece>& pieces = sequences.emplace_back();
+      const std::vector<Piece> others = rest ? sequence(*rest, units - kTurn, merged) : std::vector<Piece>();
+      for (const Piece& piece : others) {
+        if (pieces.empty() ? begin.isPositive() : pieces.back().end < begin) {
+          pieces.push_back({piece.tree, std::min(piece.end, begin)});
+        }
+      }
+      for (Piece& piece : sequence(join, kTurn, [&](int number, int) {
+             return number < inPart ? nodes[number] : hubs[part][number - inPart];
+           })) {
+        pieces.push_back({std::move(piece.tree), begin + piece.end});
+      }
+      for (const Piece& piece : others) {
+        if (piece.end > begin) {
+          pieces.push_back({piece.tree, piece.end + length});
+        }
+      }
+    }
+    std::vector<std::pair<GrownTree, Rational>> trees;
+    addWhole(sequences, hubs[joining.front()].front(), Rational(units), trees);
+    for (auto& [tree, width] : trees) {
+      dropBareHubs(tree);
+    }
+    std::optional<TreePacking> packing = inParts(std::move(trees));
+    if (packing) {
+      packing->unit = packing->unit * (rate / Rational(units));
+    }
+    return packing && fits(*packing) ? std::move(packing) : std::nullopt;
+  }
+
+  /// Hubs at which nothing hangs that they do not come from.
+  void dropBareHubs(GrownTree& tree) const {
+    for (bool isLess = true; isLess;) {
+      std::map<int, int> degree;
+      for (const GrownTree::Edge& edge : tree.edges) {
+        ++degree[edge.parent];
+        ++degree[edge.child];
+      }
+      const auto isBare = [&](int node) { return !m_isGpu[node] && degree[node] == 1; };
+      isLess = std::erase_if(tree.edges, [&](const GrownTree::Edge& edge) {
+                 return isBare(edge.parent) || isBare(edge.child);
+               }) > 0;
+    }
+  }
+
+  /// In exact arithmetic.
+  [[nodiscard]] bool fits(const TreePacking& packing) const {
+    std::map<std::pair<int, int>, int64_t> loads;
+    for (const TreePacking::Part& part : packing.parts) {
+      for (const GrownTree::Edge& edge : part.tree.edges) {
+        for (std::size_t i = 0; i + 1 < edge.path.size(); ++i) {
+          int64_t& load = loads[std::minmax(edge.path[i], edge.path[i + 1])];
+          load = checkedAdd(load, part.count);
+        }
+      }
+    }
+    return std::all_of(m_graph.arcs.begin(), m_graph.arcs.end(), [&](const lp::RateArc& arc) {
+      const auto load = loads.find(std::minmax(arc.tail, arc.head));
+      return load == loads.end() || packing.unit * Rational(load->second) <= arc.bandwidth;
+    });
+  }
+
+  /// A tree of a part in nodes of the fabric, and the rate of all up to it.
+  struct Piece {
+    GrownTree tree;
+    Rational end;
+  };
+
+  /// The trees of the parts side by side, each time that one of them changes a new tree of the whole.
+  /// @param sequences by part; each ends at the rate
+  void addWhole(const std::vector<std::vector<Piece>>& sequences, int root, const Rational& rate,
+                std::vector<std::pair<GrownTree, Rational>>& trees) const {
+    std::vector<std::size_t> place(sequences.size(), 0);
+    for (Rational from; from < rate;) {
+      throwIfCancelled(m_progress);
+      Rational to = rate;
+      for (std::size_t part = 0; part < sequences.size(); ++part) {
+        to = std::min(to, sequences[part][place[part]].end);
+      }
+      GrownTree whole;
+      whole.root = root;
+      for (std::size_t part = 0; part < sequences.size(); ++part) {
+        const Piece& piece = sequences[part][place[part]];
+        whole.edges.insert(whole.edges.end(), piece.tree.edges.begin(), piece.tree.edges.end());
+        place[part] += piece.end == to ? 1 : 0;
+      }
+      trees.emplace_back(std::move(whole), to - from);
+      from = to;
+    }
+  }
+
+  /// The trees of a packing one after the other, as far as the rate, over `nodeOf` in nodes of the fabric.
+  template <typename NodeOf>
+  static std::vector<Piece> sequenceOf(const TreePacking& packing, const Rational& rate, const NodeOf& nodeOf) {
+    std::vector<Piece> sequence;
+    Rational end;
+    for (const TreePacking::Part& part : packing.parts) {
+      end += packing.unit.gigabytesPerSecond() * Rational(part.count);
+      sequence.push_back({inFabric(part.tree, nodeOf), std::min(end, rate)});
+      if (end >= rate) {
+        break;
+      }
+    }
+    return sequence;
+  }
+
+  /// @param nodeOf by number of a node in a part: the node, of a merged hub that next to the other node, -1 = left out
+  template <typename NodeOf>
+  static GrownTree inFabric(const GrownTree& tree, const NodeOf& nodeOf) {
+    GrownTree mapped;
+    for (const GrownTree::Edge& edge : tree.edges) {
+      std::vector<fabric::NodeIndex> path;
+      for (std::size_t i = 0; i < edge.path.size(); ++i) {
+        const int beside = edge.path[i == 0 ? 1 : i - 1];
+        if (const int node = nodeOf(edge.path[i], beside); node >= 0) {
+          path.push_back(node);
+        }
+      }
+      mapped.edges.push_back({path.front(), path.back(), path});
+    }
+    return mapped;
   }
 
   static std::optional<TreePacking> inParts(std::vector<std::pair<GrownTree, Rational>> trees) {
