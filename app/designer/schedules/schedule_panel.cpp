@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/panel_widgets.hpp"
@@ -193,6 +194,15 @@ QString factsOf(const ScheduleResult& result) {
   if (result.seconds > 0) {
     row(SchedulePanel::tr("Generated in"), duration(result.seconds));
   }
+  for (const workflow::Fact& fact : result.methodFacts) {
+    if (!fact.text.empty()) {
+      QString label = QString::fromStdString(fact.label);
+      if (!label.isEmpty()) {
+        label[0] = label[0].toUpper();
+      }
+      row(label, inWordsOfTheWindow(QString::fromStdString(fact.text)));
+    }
+  }
   return text + u"</table>"_s;
 }
 
@@ -289,8 +299,8 @@ QWidget* SchedulePanel::makeCard() {
   layout->addSpacing(kLineGap);
   layout->addWidget(m_details);
   layout->addSpacing(kLineGap);
-  layout->addWidget(m_facts);
-  layout->addStretch(1);
+  m_facts->setAlignment(Qt::AlignTop);
+  layout->addWidget(scrolled(m_facts, card), 1);
   layout->addWidget(m_export);
   return card;
 }

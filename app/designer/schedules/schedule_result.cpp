@@ -442,8 +442,12 @@ Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabr
                                    const ScheduleOptions& options, const Progress& progress) {
   auto result = std::make_shared<ScheduleResult>();
   result->options = options;
-  result->description = std::make_shared<const fabric::Description>(std::move(description));
-  result->fabric.emplace(std::move(fabric));
+  workflow::LoadedFabric loaded{std::move(description), std::move(fabric), {}};
+  if (judged.made.facts) {
+    result->methodFacts = judged.made.facts(loaded, &judged);
+  }
+  result->description = std::make_shared<const fabric::Description>(std::move(loaded.description));
+  result->fabric.emplace(std::move(loaded.fabric));
   result->schedule = std::move(judged.made.schedule);
   result->verdict = std::move(judged.verdict);
   result->algbw = schedule::algbwOf(result->schedule);

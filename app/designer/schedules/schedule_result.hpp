@@ -29,6 +29,7 @@
 #include "schedule/step_schedule.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/schedule_verifier.hpp"
+#include "workflow/facts.hpp"
 #include "workflow/method.hpp"
 #include "workflow/options.hpp"
 
@@ -105,9 +106,11 @@ struct ScheduleResult {
   std::optional<advice::TreeCount> chosen;  ///< kBySizes: its k and what it gives up
   /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
   std::int64_t paperK = 0;
-  std::int64_t optimumK = 0;                      ///< the minimum known that reaches the bound; 0 = not known
-  QString name = {};                              ///< that it is given in the list; empty = by what was asked for
-  double seconds = 0;                             ///< generation and verification
+  std::int64_t optimumK = 0;  ///< the minimum known that reaches the bound; 0 = not known
+  QString name = {};          ///< that it is given in the list; empty = by what was asked for
+  double seconds = 0;         ///< generation and verification
+  /// What the method says of it, as the command line prints it; empty for a schedule of a file.
+  workflow::Facts methodFacts = {};
   std::optional<forestcoll::RepairCount> repair;  ///< of a schedule that was repaired here
   /// Copy it before reading trees; by half: reduce, broadcast.
   std::array<std::optional<schedule::TreeReader>, 2> readers;

@@ -2,6 +2,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QGuiApplication>
+#include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
@@ -62,6 +63,7 @@ private Q_SLOTS:
   void logBeforeTheFabric();
   void withoutALog();
   void withoutALogThroughOtherGpus();
+  void cardOfTheMethod();
   void editsAreFollowed();
   void otherFabric();
   void ringsBecomeASchedule();
@@ -161,6 +163,24 @@ void TestDesignerNccl::withoutALogThroughOtherGpus() {
   QVERIFY(asSchedule->toolTip().contains(u"PXN"_s));
   QVERIFY(inWordsOfTheWindow(u"see what NCCL reaches without a schedule: baseline nccl without -o"_s)
               .endsWith(u"Schedule > What Stock NCCL Would Do"_s));
+}
+
+/// The card of a schedule says what its method says: of NCCL's rings also what NVLS reaches, and what NCCL would take.
+void TestDesignerNccl::cardOfTheMethod() {
+  const Imported f;
+  const auto made = presets::make("dgx-h100", {{"boxes", "1"}});
+  QVERIFY(made);
+  f.window->workspace().adopt(readArranged(*made).model, {}, u"one"_s);
+  ScheduleOptions options;
+  options.method = "nccl";
+  options.collective = Collective::allreduce;
+  const auto result = makeSchedule(*f.editor()->document().facts(), options, {});
+  QVERIFY2(result, result ? "" : describe(result.error()).c_str());
+  ScheduleBook::of(f.editor()->file(), f.editor()->bound())->add(*result, u"NCCL"_s);
+  const auto* facts = f.window->findChild<QLabel*>(u"scheduleFacts"_s);
+  QTRY_VERIFY2_WITH_TIMEOUT(facts->text().contains(u"its NVLS reaches 400 GB/s"_s), qPrintable(facts->text()),
+                            waiting::kPatience);
+  QVERIFY2(facts->text().contains(u"NVLS Simple"_s), qPrintable(facts->text()));
 }
 
 /// A log and a table that are dropped together are one run, with measured points.
