@@ -343,26 +343,31 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
   return title;
 }
 
-std::vector<QRectF> CanvasPainter::titleRects(double scale, Detail detail) {
+std::vector<QRectF> CanvasPainter::titleRects(double scale, Detail detail, const std::optional<QRectF>& part) {
   m_scale = scale;
   m_detail = detail;
   std::vector<QRectF> result;
   for (const BoxItem& box : m_scene.boxes()) {
-    if (!isShown(box.id)) {
+    if (!isShown(box.id) || (part && !mayHaveTitleIn(box, *part))) {
       continue;
     }
-    if (const std::optional<Title> title = titleOf(box)) {
+    const std::optional<Title> title = titleOf(box);
+    if (title && (!part || title->rect().intersects(*part))) {
       result.push_back(title->rect());
     }
   }
   return result;
 }
 
-void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
+bool CanvasPainter::mayHaveTitleIn(const BoxItem& box, const QRectF& part) const {
   // A title may be just outside its box.
   const double reach = std::max(17.0, px(11.5)) * 1.5;
+  return box.rect.adjusted(0, -reach, 0, reach).intersects(part);
+}
+
+void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
   for (const BoxItem& box : m_scene.boxes()) {
-    if (!box.rect.adjusted(0, -reach, 0, reach).intersects(part) || !isShown(box.id)) {
+    if (!mayHaveTitleIn(box, part) || !isShown(box.id)) {
       continue;
     }
     const std::optional<Title> title = titleOf(box);

@@ -81,7 +81,8 @@ public:
   /// Its size alone; empty where nothing would be drawn.
   [[nodiscard]] QSizeF legendSize() const;
   /// What the titles of boxes take at that scale, scene units; they may be outside their boxes.
-  [[nodiscard]] std::vector<QRectF> titleRects(double scale, Detail detail);
+  [[nodiscard]] std::vector<QRectF> titleRects(double scale, Detail detail,
+                                               const std::optional<QRectF>& part = std::nullopt);
 
 private:
   void paintGrid(QPainter& painter, const QRectF& part) const;
@@ -97,6 +98,7 @@ private:
     [[nodiscard]] QRectF rect() const { return {origin + ground.topLeft() * shrink, ground.size() * shrink}; }
   };
   [[nodiscard]] std::optional<Title> titleOf(const BoxItem& box) const;
+  [[nodiscard]] bool mayHaveTitleIn(const BoxItem& box, const QRectF& part) const;
   [[nodiscard]] QColor groundOf(const BoxItem& box) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
   void paintHulls(QPainter& painter, const QRectF& part) const;

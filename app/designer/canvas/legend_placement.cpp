@@ -57,7 +57,7 @@ QPoint placeBar(const QSize& bar, const CanvasScene& scene, const std::vector<QR
   constexpr int kMargin = static_cast<int>(kLegendMargin);
   const QRectF seen(viewpoint.toScene({0, 0}), QSizeF(view) / viewpoint.scale);
   std::optional<std::pair<std::array<std::size_t, 3>, QPoint>> best;
-  for (const int top : {view.height() - bar.height() - kMargin, kMargin}) {
+  for (const int top : {view.height() - bar.height() - kMargin, kMargin, (view.height() - bar.height()) / 2}) {
     for (const int left : {kMargin, (view.width() - bar.width()) / 2, view.width() - bar.width() - kMargin}) {
       const QPoint corner(left, top);
       const QRectF rect(viewpoint.toScene(corner), QSizeF(bar) / viewpoint.scale);

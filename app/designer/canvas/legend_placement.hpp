@@ -26,7 +26,7 @@ struct LegendPlace {
 [[nodiscard]] LegendPlace placeLegend(const QSizeF& legend, const CanvasScene& scene, const Viewpoint& viewpoint,
                                       const QSize& view);
 /// The top left corner, likewise, for a bar: at the left of the lower edge of the view, else where it covers less in
-/// the middle, at the right, or on the upper edge.
+/// the middle, at the right, on the upper edge, or half way up.
 /// @param titles of boxes, scene units @param legend pixels of the view; empty = there is none
 [[nodiscard]] QPoint placeBar(const QSize& bar, const CanvasScene& scene, const std::vector<QRectF>& titles,
                               const QRectF& legend, const Viewpoint& viewpoint, const QSize& view);

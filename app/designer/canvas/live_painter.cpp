@@ -25,8 +25,10 @@ void LivePainter::outline(const ElementId& id, double distance, const QPen& pen)
   const QRectF rect = m_scene.rectOf(id);
   if (!rect.isNull()) {
     const double radius = std::min(14.0, rect.height() / 2) + distance;
-    m_painter.setPen(pen);
     const QRectF frame = rect.adjusted(-distance, -distance, distance, distance);
+    m_painter.save();
+    clipTitles(frame.adjusted(-px(4), -px(4), px(4), px(4)));
+    m_painter.setPen(pen);
     // Corners of less than this many pixels are not seen as round.
     constexpr double kMinRadius = 2.5;
     if (radius * m_viewpoint.scale < kMinRadius) {
@@ -34,6 +36,21 @@ void LivePainter::outline(const ElementId& id, double distance, const QPen& pen)
     } else {
       m_painter.drawRoundedRect(frame, radius, radius);
     }
+    m_painter.restore();
+  }
+}
+
+void LivePainter::clipTitles(const QRectF& part) {
+  QPainterPath titles;
+  const Detail detail = detailAt(m_viewpoint.scale, m_scene.lines().size(), m_scene.bounds());
+  CanvasPainter painter(m_scene, Theme::instance().colors(), {});
+  for (const QRectF& title : painter.titleRects(m_viewpoint.scale, detail, part)) {
+    titles.addRect(title);
+  }
+  if (!titles.isEmpty()) {
+    QPainterPath whole;
+    whole.addRect(part);
+    m_painter.setClipPath(whole.subtracted(titles), Qt::IntersectClip);
   }
 }
 

@@ -55,6 +55,8 @@ public:
 
 private:
   void outline(const ElementId& id, double distance, const QPen& pen);
+  /// Keeps what is drawn from now on off the names of boxes in the part.
+  void clipTitles(const QRectF& part);
   void paintArrival(const Motion::Arrival& arrival, const MotionStyle& style);
   /// Below the place, or above where there is no room; pixels of the widget, as the painter's transform is then.
   void paintNote(const HoverNote& note, const QPointF& place);

@@ -55,6 +55,9 @@ void paintSwitchSign(QPainter& painter, const QPointF& centre, double radius, bo
   painter.drawLine(fork, centre + QPointF(r * 0.9, r * 0.8));
 }
 
+/// How many shapes a text that is hidden counts for.
+constexpr double kText = 8;
+
 /// How much the label hides of the node, in shapes: of a stack each cell counts, and its text for several.
 double hiddenIn(const NodeItem& node, const QRectF& label) {
   if (!node.rect.intersects(label)) {
@@ -62,7 +65,6 @@ double hiddenIn(const NodeItem& node, const QRectF& label) {
   }
   const auto cells = std::count_if(node.cells.begin(), node.cells.end(),
                                    [&](const NodeItem::Cell& cell) { return cell.rect.intersects(label); });
-  constexpr double kText = 8;
   const QRectF text(node.rect.topLeft(), QSizeF(node.rect.width(), node.textHeight));
   return std::max(1.0, static_cast<double>(cells)) + (label.intersects(text) ? kText : 0);
 }
@@ -187,7 +189,7 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
     }
     m_scene.nodesIn(label, m_found);
     const auto isHidden = [&](const QRectF& other) { return other.intersects(label); };
-    auto covered = static_cast<double>(std::count_if(titles.begin(), titles.end(), isHidden));
+    double covered = kText * static_cast<double>(std::count_if(titles.begin(), titles.end(), isHidden));
     for (const std::uint32_t at : m_found) {
       covered += hiddenIn(m_scene.nodes()[at], label);
     }

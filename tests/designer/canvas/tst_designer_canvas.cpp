@@ -15,6 +15,7 @@
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/canvas/legend_placement.hpp"
+#include "designer/canvas/live_painter.hpp"
 #include "designer/canvas/part_ghost.hpp"
 #include "designer/canvas/picture_export.hpp"
 #include "designer/canvas/snapping.hpp"
@@ -527,34 +528,44 @@ private Q_SLOTS:
   }
 
   /// A bar hides neither nodes nor names of boxes where any of its places is free of them.
+  void barLiesOverNothing_data() {
+    QTest::addColumn<QString>("boxes");
+    QTest::addColumn<QSize>("size");
+    QTest::addColumn<QSize>("bar");
+    const QSize small(120, 34);
+    QTest::newRow("large") << "2" << QSize(1000, 800) << small;
+    QTest::newRow("low") << "2" << QSize(760, 330) << small;
+    QTest::newRow("wide") << "2" << QSize(900, 280) << small;
+    QTest::newRow("two rows of boxes, room between them") << "4" << QSize(990, 278) << QSize(325, 38);
+  }
   void barLiesOverNothing() {
+    QFETCH(QString, boxes);
+    QFETCH(QSize, size);
+    QFETCH(QSize, bar);
     Bench bench;
-    load(bench, "dgx-a100");
+    bench.document.reset(readModel(*presets::make("dgx-a100", {{"boxes", boxes.toStdString()}})).model, true);
     const CanvasScene& scene = bench.view->scene();
-    const QSize bar(120, 34);
-    for (const QSize& size : {QSize(1000, 800), QSize(760, 330), QSize(900, 280)}) {
-      bench.view->resize(size);
-      bench.view->zoomToFit();
-      const Viewpoint viewpoint{bench.view->zoom(), bench.view->toView({0, 0})};
-      const std::vector<QRectF> titles =
-          CanvasPainter(scene, colorsOf(Scheme::light), {})
-              .titleRects(viewpoint.scale, detailAt(viewpoint.scale, scene.lines().size(), scene.bounds()));
-      const auto placed = [&](const std::vector<QRectF>& names, const QRectF& legend) {
-        return QRectF(placeBar(bar, scene, names, legend, viewpoint, size), bar);
-      };
-      const QRectF place = placed(titles, {});
-      QVERIFY(QRectF(QPointF(), size).contains(place));
-      const QRectF covered(viewpoint.toScene(place.topLeft()), place.size() / viewpoint.scale);
-      for (const NodeItem& node : scene.nodes()) {
-        QVERIFY2(!node.rect.intersects(covered), qPrintable(node.label));
-      }
-      for (const QRectF& title : titles) {
-        QVERIFY(!title.intersects(covered));
-      }
-      // A name or a legend where it would stand sends it elsewhere.
-      QVERIFY(!placed({covered}, {}).intersects(place));
-      QVERIFY(!placed(titles, place).intersects(place));
+    bench.view->resize(size);
+    bench.view->zoomToFit();
+    const Viewpoint viewpoint{bench.view->zoom(), bench.view->toView({0, 0})};
+    const std::vector<QRectF> titles =
+        CanvasPainter(scene, colorsOf(Scheme::light), {})
+            .titleRects(viewpoint.scale, detailAt(viewpoint.scale, scene.lines().size(), scene.bounds()));
+    const auto placed = [&](const std::vector<QRectF>& names, const QRectF& legend) {
+      return QRectF(placeBar(bar, scene, names, legend, viewpoint, size), bar);
+    };
+    const QRectF place = placed(titles, {});
+    QVERIFY(QRectF(QPointF(), size).contains(place));
+    const QRectF covered(viewpoint.toScene(place.topLeft()), place.size() / viewpoint.scale);
+    for (const NodeItem& node : scene.nodes()) {
+      QVERIFY2(!node.rect.intersects(covered), qPrintable(node.label));
     }
+    for (const QRectF& title : titles) {
+      QVERIFY(!title.intersects(covered));
+    }
+    // A name or a legend where it would stand sends it elsewhere.
+    QVERIFY(!placed({covered}, {}).intersects(place));
+    QVERIFY(!placed(titles, place).intersects(place));
   }
 
   void theWholeStaysInView() {
@@ -821,6 +832,75 @@ private Q_SLOTS:
     }
     for (const NodeItem& node : bench.view->scene().nodes()) {
       QVERIFY(!hull.nodes.contains(node.id.node()) || !node.rect.intersects(label));
+    }
+  }
+
+  // From far away names stand beside their boxes.
+  void nothingLiesOnNames_data() {
+    QTest::addColumn<double>("zoom");
+    for (const double zoom : {0.2, 0.27, 0.4, 1.0}) {
+      QTest::addRow("%g", zoom) << zoom;
+    }
+  }
+  void nothingLiesOnNames() {
+    QFETCH(double, zoom);
+    Bench bench;
+    bench.document.reset(readArranged(*presets::make("dgx-a100", {{"boxes", "4"}})).model, true);
+    const CanvasScene& scene = bench.view->scene();
+    bench.view->finishRouting();
+    const Viewpoint viewpoint{zoom, QPointF(700, 500) - scene.bounds().center() * zoom};
+    const QSize size(1400, 1000);
+    const Detail detail = detailAt(zoom, scene.lines().size(), scene.bounds());
+    const std::vector<QRectF> titles = CanvasPainter(scene, Theme::instance().colors(), {}).titleRects(zoom, detail);
+    QCOMPARE(titles.size(), std::size_t{4});
+    for (const BoxItem& box : scene.boxes()) {
+      // Neither the frame of the keyboard,
+      QImage image(size, QImage::Format_ARGB32_Premultiplied);
+      image.fill(Qt::transparent);
+      QPainter painter(&image);
+      painter.translate(viewpoint.offset);
+      painter.scale(zoom, zoom);
+      LivePainter(painter, scene, viewpoint, size).paintCursor(box.id);
+      painter.end();
+      const auto inked = [&](const QRect& part) {
+        int count = 0;
+        for (int y = part.top(); y <= part.bottom(); ++y) {
+          for (int x = part.left(); x <= part.right(); ++x) {
+            count += image.valid(x, y) && qAlpha(image.pixel(x, y)) > 0 ? 1 : 0;
+          }
+        }
+        return count;
+      };
+      QVERIFY(inked(image.rect()) > 100);
+      for (const QRectF& title : titles) {
+        const QRectF shown(title.topLeft() * zoom + viewpoint.offset, title.size() * zoom);
+        QCOMPARE(inked(shown.toAlignedRect().adjusted(1, 1, -1, -1)), 0);
+      }
+      // nor what the cut says of the box, where there is room elsewhere.
+      Hull hull;
+      for (const NodeItem& node : scene.nodes()) {
+        if (box.rect.contains(node.rect)) {
+          hull.nodes.insert(node.id.node());
+        }
+      }
+      hull.label = "into b0 · 24 GPUs · 200 GB/s";
+      Overlay overlay;
+      overlay.hulls.push_back(hull);
+      const OverlayLayer layer(scene, overlay);
+      CanvasState state;
+      state.layer = &layer;
+      CanvasPainter canvas(scene, Theme::instance().colors(), state);
+      const QRectF view(viewpoint.toScene({0, 0}), QSizeF(size) / zoom);
+      QPixmap none(8, 8);
+      QPainter onNone(&none);
+      canvas.paintHullLabels(onNone, view, zoom);  // tells it the scale
+      const QSizeF pill(220 / zoom, 24 / zoom);
+      const auto centre = canvas.hullLabelPlace(0, pill, view);
+      QVERIFY(centre.has_value());
+      const QRectF label(*centre - QPointF(pill.width() / 2, pill.height() / 2), pill);
+      for (const QRectF& title : titles) {
+        QVERIFY(!title.intersects(label));
+      }
     }
   }
 
