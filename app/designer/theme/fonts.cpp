@@ -27,6 +27,8 @@ QFont sized(const QStringList& families, QFont::StyleHint hint, double pixels, Q
 
 bool loadFonts() {
   static const bool isLoaded = [] {
+    // What asks for bold gets SemiBold as it is, the heaviest here: Qt would draw it twice, side by side, which smears.
+    qputenv("QT_NO_SYNTHESIZED_BOLD", "1");
     initFonts();
     bool isGood = true;
     for (const char* name : {"Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf", "JetBrainsMono-Regular.ttf",

@@ -11,6 +11,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
+#include <QPainter>
 #include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
@@ -27,6 +28,7 @@
 #include <functional>
 #include <memory>
 
+#include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/style.hpp"
@@ -253,6 +255,7 @@ private Q_SLOTS:
   void focusShows_data();
   void focusShows();
   void switchesLive();
+  void boldIsNotSmeared();
   void headsHaveRoom_data();
   void headsHaveRoom();
   void loadStandsOut_data();
@@ -480,6 +483,20 @@ void TestDesignerTheme::switchesLive() {
 }
 
 /// A head that is as wide as its contents shows all of its text.
+/// There is no heavier font than SemiBold, and Qt makes none up.
+void TestDesignerTheme::boldIsNotSmeared() {
+  const auto drawn = [](QFont::Weight weight) {
+    QImage image(260, 30, QImage::Format_RGB32);
+    image.fill(Qt::white);
+    QPainter painter(&image);
+    painter.setFont(uiFont(13, weight));
+    painter.drawText(4, 20, u"AllReduce 533.33 GB/s"_s);
+    return image;
+  };
+  QVERIFY(drawn(QFont::Normal) != drawn(QFont::DemiBold));
+  QVERIFY(drawn(QFont::Bold) == drawn(QFont::DemiBold));
+}
+
 void TestDesignerTheme::headsHaveRoom_data() {
   QTest::addColumn<int>("alignment");
   QTest::newRow("left") << static_cast<int>(Qt::AlignLeft);
