@@ -9,8 +9,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/rational.hpp"
+#include "base/units.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
 #include "designer/document/measured_points.hpp"
@@ -74,6 +78,16 @@ QString proposalFor(const presets::Rule& rule) {
     values.removeAll(QString());
   }
   return values.join(u", "_s);
+}
+
+/// Where a value stands on an axis of numbers; nullopt for a word.
+std::optional<double> placeOf(const QString& value) {
+  const std::string text = value.toStdString();
+  if (const auto number = Rational::parse(text)) {
+    return number->toDouble();
+  }
+  const auto bandwidth = Bandwidth::parse(text);
+  return bandwidth ? std::optional(toGBps(*bandwidth)) : std::nullopt;
 }
 
 bool canBeSwept(const presets::Rule& rule) {
@@ -198,21 +212,22 @@ void SweepDialog::draw() {
   }
   const Theme& theme = Theme::instance();
   // Numbers have their places; words stand in a row.
-  bool areNumbers = true;
+  const bool areNumbers =
+      std::ranges::all_of(m_points, [](const Point& point) { return placeOf(point.value).has_value(); });
+  QStringList words;
   for (const Point& point : m_points) {
-    bool isNumber = false;
-    [[maybe_unused]] const double number = point.value.toDouble(&isNumber);
-    areNumbers = areNumbers && isNumber;
+    words << u"%1 %2"_s.arg(words.size() + 1).arg(point.value);
   }
   QList<QPointF> line;
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < m_points.size(); ++i) {
     if (m_points[i].bound) {
-      line.append({areNumbers ? m_points[i].value.toDouble() : static_cast<double>(i + 1), toGBps(*m_points[i].bound)});
+      line.append({areNumbers ? *placeOf(m_points[i].value) : static_cast<double>(i + 1), toGBps(*m_points[i].bound)});
       which.push_back(i);
     }
   }
-  m_plot->setAxes({.title = m_parameter->currentText() + (areNumbers ? QString() : u", "_s + tr("in this order"))},
+  m_plot->setAxes({.title = m_parameter->currentText() + (areNumbers ? QString() : u": "_s + words.join(u", "_s)),
+                   .scale = areNumbers ? PlotAxis::Scale::linear : PlotAxis::Scale::whole},
                   {.title = tr("GB/s"), .fromZero = true});
   constexpr double kLine = 1.6;
   constexpr double kMarker = 8;

@@ -9,6 +9,7 @@
 #include <QTest>
 #include <set>
 
+#include "designer/charts/plot.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/palette/card_loader.hpp"
 #include "designer/palette/entries.hpp"
@@ -52,6 +53,8 @@ private Q_SLOTS:
   void thePanelSearchesAndEnters();
   void sweeps_data();
   void sweeps();
+  void sweptNumbersHaveTheirPlaces_data();
+  void sweptNumbersHaveTheirPlaces();
 };
 
 void TestDesignerPalette::sweeps_data() {
@@ -84,6 +87,40 @@ void TestDesignerPalette::sweeps() {
   }
   QCOMPARE(found, bounds);
   QCOMPARE(dialog.csv().trimmed().split(u'\n').size(), bounds.size() + 1);
+}
+
+void TestDesignerPalette::sweptNumbersHaveTheirPlaces_data() {
+  QTest::addColumn<QString>("parameter");
+  QTest::addColumn<QString>("values");
+  QTest::addColumn<QList<double>>("places");
+  QTest::newRow("whole") << u"boxes"_s << u"2, 4"_s << QList<double>{2, 4};
+  QTest::newRow("fractions") << u"oversubscription"_s << u"1, 3/2, 4"_s << QList<double>{1, 1.5, 4};
+  QTest::newRow("rates") << u"nic"_s << u"25, 400Gb/s"_s << QList<double>{25, 50};
+  QTest::newRow("words") << u"network"_s << u"rails, simple"_s << QList<double>{1, 2};
+}
+
+void TestDesignerPalette::sweptNumbersHaveTheirPlaces() {
+  QFETCH(QString, parameter);
+  QFETCH(QString, values);
+  QFETCH(QList<double>, places);
+  PaletteEntry entry;
+  entry.kind = PaletteEntry::Kind::preset;
+  entry.preset = u"dgx-h100"_s;
+  SweepDialog dialog(entry, {{"boxes", "2"}, {"network", "rails"}});
+  auto* list = dialog.findChild<QComboBox*>(u"sweepParameter"_s);
+  QVERIFY(list->findData(parameter) >= 0);
+  list->setCurrentIndex(list->findData(parameter));
+  auto* text = dialog.findChild<QLineEdit*>(u"sweepValues"_s);
+  text->setText(values);
+  Q_EMIT text->editingFinished();
+  QTRY_VERIFY_WITH_TIMEOUT(dialog.isSettled(), coppice::waiting::kPatience);
+  const auto* plot = dialog.findChild<Plot*>();
+  QVERIFY(plot != nullptr && !plot->isEmpty());
+  QList<double> found;
+  for (const QPointF& point : plot->points(0)) {
+    found << point.x();
+  }
+  QCOMPARE(found, places);
 }
 
 void TestDesignerPalette::initTestCase() {
