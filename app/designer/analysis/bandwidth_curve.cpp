@@ -100,6 +100,7 @@ void BandwidthCurve::paintEvent(QPaintEvent*) {
   paintCurve(painter, scale);
   paintTexts(painter, scale);
   paintChange(painter, scale);
+  paintBound(painter, scale);
 }
 
 void BandwidthCurve::paintCurve(QPainter& painter, const Scale& scale) const {
@@ -158,13 +159,27 @@ void BandwidthCurve::paintTexts(QPainter& painter, const Scale& scale) const {
       isOneBandwidth ? tr("GB/s of each link, per direction") : tr("change of each link, GB/s per direction");
   painter.setPen(colors[Token::faint]);
   painter.drawText(scale.area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
-  // A curve that is high from its begin on would cross the upper corner.
+}
+
+/// The bound at the change, and beside it, above all curves, what the axis upwards is.
+void BandwidthCurve::paintBound(QPainter& painter, const Scale& scale) const {
+  const Colors& colors = Theme::instance().colors();
+  const QFontMetricsF metrics(font());
+  const qreal base = scale.area.top() - metrics.descent() - 2;
+  const QString value = decimal(valueAt(m_whatIf.curve, m_change).algbw) + QStringLiteral(" GB/s");
+  const qreal valueWide = metrics.horizontalAdvance(value);
+  const qreal left = scale.leftOf(scale.x(m_change), valueWide);
+  painter.setPen(colors[Token::text]);
+  painter.drawText(QPointF(left, base), value);
   const QString up = tr("bound, GB/s");
-  const bool isHigh = scale.y(m_whatIf.curve.points.front().algbw) < scale.area.center().y();
-  const bool fits =
-      metrics.horizontalAdvance(up) + metrics.horizontalAdvance(across) + metrics.height() < scale.area.width();
-  painter.drawText(scale.area.adjusted(2, 0, 0, -3), Qt::AlignLeft | (isHigh && fits ? Qt::AlignBottom : Qt::AlignTop),
-                   up);
+  const qreal wide = metrics.horizontalAdvance(up);
+  const qreal right = scale.area.right() - wide;
+  painter.setPen(colors[Token::faint]);
+  if (scale.area.left() + wide + metrics.height() < left) {
+    painter.drawText(QPointF(scale.area.left(), base), up);
+  } else if (left + valueWide + metrics.height() < right) {
+    painter.drawText(QPointF(right, base), up);
+  }
 }
 
 void BandwidthCurve::paintChange(QPainter& painter, const Scale& scale) const {
@@ -176,11 +191,6 @@ void BandwidthCurve::paintChange(QPainter& painter, const Scale& scale) const {
   painter.setBrush(colors[Token::accent]);
   painter.setPen(Qt::NoPen);
   painter.drawEllipse(QPointF(x, scale.y(now.algbw)), kCurveDot + 1, kCurveDot + 1);
-  painter.setPen(colors[Token::text]);
-  const QFontMetricsF metrics(font());
-  const QString text = decimal(now.algbw) + QStringLiteral(" GB/s");
-  const qreal left = scale.leftOf(x, metrics.horizontalAdvance(text));
-  painter.drawText(QPointF(left, scale.area.top() - metrics.descent() - 2), text);
 }
 
 }  // namespace coppice::designer

@@ -39,6 +39,7 @@ private:
   void paintCurve(QPainter& painter, const Scale& scale) const;
   void paintTexts(QPainter& painter, const Scale& scale) const;
   void paintChange(QPainter& painter, const Scale& scale) const;
+  void paintBound(QPainter& painter, const Scale& scale) const;
 
   WhatIf m_whatIf;
   Bandwidth m_change;

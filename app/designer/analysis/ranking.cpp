@@ -310,7 +310,8 @@ QVariant RankingModel::headerData(int section, Qt::Orientation orientation, int 
     const bool isNumber = section > 0 && (m_rows.empty() || m_rows.front().cells[section].isNumber);
     return QVariant((isNumber ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
-  return role == Qt::DisplayRole ? QVariant(m_headers[section]) : QVariant();
+  // The whole of a head that has no room.
+  return role == Qt::DisplayRole || role == Qt::ToolTipRole ? QVariant(m_headers[section]) : QVariant();
 }
 
 QVariant RankingModel::data(const QModelIndex& index, int role) const {

@@ -241,6 +241,9 @@ void TestDesignerAnalysis::panelFollows() {
   for (int column = 0; column < panel.model().columnCount(); ++column) {
     QCOMPARE(panel.model().headerData(column, Qt::Horizontal, Qt::TextAlignmentRole),
              panel.model().index(0, column).data(Qt::TextAlignmentRole));
+    // A head that has no room can be read.
+    QCOMPARE(panel.model().headerData(column, Qt::Horizontal, Qt::ToolTipRole),
+             panel.model().headerData(column, Qt::Horizontal, Qt::DisplayRole));
   }
   QSignalSpy chosen(&panel, &RankingPanel::elementsChosen);
   Q_EMIT table->clicked(table->model()->index(0, 0));
