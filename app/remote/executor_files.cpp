@@ -37,7 +37,7 @@ fs::path findExecutor() {
 Result<ExecutorFiles> readExecutor(const fs::path& program) {
   std::error_code error;
   if (program.empty() || !fs::is_regular_file(program, error)) {
-    return Error{ErrorCode::unavailable, "the program coppice-exec is not beside Coppice",
+    return Error{ErrorCode::unavailable, "coppice-exec is not beside Coppice",
                  "install the package with the executor, or build the target coppice-exec"};
   }
   ExecutorFiles result;

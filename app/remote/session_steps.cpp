@@ -39,6 +39,8 @@ void StepLog::tell(Step step) const {
 
 void StepLog::reset(const std::vector<Step>& leftOut) {
   m_reports = {};
+  // A step may end before any has begun.
+  m_began = std::chrono::steady_clock::now();
   for (const Step step : leftOut) {
     StepReport& report = m_reports[index(step)];
     report.state = StepReport::State::skipped;

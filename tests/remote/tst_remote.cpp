@@ -318,20 +318,33 @@ private Q_SLOTS:
     QTest::addColumn<QString>("events");
     QTest::addColumn<QString>("expected");
     // Limits: silence 8, lost 60, start 60, stop 20, leave 2. Events: SECONDS and h (heard), b (begun), s (stop).
-    QTest::newRow("signs of life") << "" << "1h 3h 9h 13h" << "6 ping, 12 ping";
-    QTest::newRow("falls silent and answers") << "" << "1h 2h 12h 15h" << "6 ping, 11 silent, 12 ping answers";
-    QTest::newRow("never says a word") << "" << "62" << "6 ping, 9 silent, 12 ping, 18 ping, 24 ping, 30 ping, 36 ping, "
-                                                        "42 ping, 48 ping, 54 ping, 60 ping, 61 kill late, 62 kill late";
-    QTest::newRow("lost") << "lost=10" << "1h 12"
+    QTest::newRow("signs of life") << ""
+                                   << "1h 3h 9h 13h"
+                                   << "6 ping, 12 ping";
+    QTest::newRow("falls silent and answers") << ""
+                                              << "1h 2h 12h 15h"
+                                              << "6 ping, 11 silent, 12 ping answers";
+    QTest::newRow("never says a word") << ""
+                                       << "62"
+                                       << "6 ping, 9 silent, 12 ping, 18 ping, 24 ping, 30 ping, 36 ping, "
+                                          "42 ping, 48 ping, 54 ping, 60 ping, 61 kill late, 62 kill late";
+    QTest::newRow("lost") << "lost=10"
+                          << "1h 12"
                           << "6 ping, 10 silent, 12 ping kill lost";
-    QTest::newRow("an executor here may be silent") << "here" << "13"
+    QTest::newRow("an executor here may be silent") << "here"
+                                                    << "13"
                                                     << "6 ping, 12 ping";
-    QTest::newRow("stops when asked") << "" << "1h 2s 4h 8h" << "2 cancel";
-    QTest::newRow("does not stop") << "stop=4" << "1h 2s 3h 4h 5h 6h 7h"
+    QTest::newRow("stops when asked") << ""
+                                      << "1h 2s 4h 8h"
+                                      << "2 cancel";
+    QTest::newRow("does not stop") << "stop=4"
+                                   << "1h 2s 3h 4h 5h 6h 7h"
                                    << "2 cancel, 7 kill abandoned";
-    QTest::newRow("was silent, and does not stop") << "" << "1h 11s 14"
+    QTest::newRow("was silent, and does not stop") << ""
+                                                   << "1h 11s 14"
                                                    << "6 ping, 10 silent, 11 cancel, 14 kill abandoned";
-    QTest::newRow("left to itself") << "leaves,stop=3" << "1h 2b 3h 6h"
+    QTest::newRow("left to itself") << "leaves,stop=3"
+                                    << "1h 2b 3h 6h"
                                     << "2 leave, 6 kill";
   }
   void watch() {
@@ -399,6 +412,11 @@ private Q_SLOTS:
     remote::StepLog log([&](remote::Step step, const remote::StepReport& report) {
       told << QString::number(static_cast<int>(step)) + ':' + QString::number(static_cast<int>(report.state));
     });
+    log.reset({remote::Step::resolve});
+    // Before any step has begun.
+    log.end(remote::Step::executor, remote::StepReport::State::failed, "message", "fix");
+    QVERIFY(log[remote::Step::executor].seconds < 60);
+    told.clear();
     log.reset({remote::Step::resolve});
     log.begin(remote::Step::system);
     log.setOutput(remote::Step::system, std::string(30'000, 'x'));
