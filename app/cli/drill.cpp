@@ -244,8 +244,9 @@ private:
     if (const Outcome made = io::makeFolder(m_options.folder); !made) {
       return made.error();
     }
-    const auto files = workflow::writeDrillFiles(m_options.folder, "in-use", m_base.loaded.fabric,
-                                                 m_base.loaded.description, m_base.schedule, m_destination, progress);
+    const auto files =
+        workflow::writeDrillFiles(m_options.folder, "in-use", m_base.loaded.fabric, m_base.loaded.description,
+                                  m_base.schedule, m_base.origin, m_destination, progress);
     if (!files) {
       return files.error();
     }
@@ -257,7 +258,7 @@ private:
                         const Progress& progress) {
     const Progress quiet{.stop = progress.stop};
     auto files = workflow::writeDrillFiles(m_options.folder, name, *answer.fabric, answer.description,
-                                           answer.repaired->schedule, m_destination, quiet);
+                                           answer.repaired->schedule, m_base.origin, m_destination, quiet);
     if (!files) {
       return files.error();
     }

@@ -57,8 +57,8 @@ std::vector<HeldSchedule> generateGroups(const LoadedFabric& loaded, const std::
   std::vector<HeldSchedule> held;
   for (workflow::GroupSchedule& each : schedules) {
     auto part = std::make_shared<LoadedFabric>(LoadedFabric{std::move(each.description), std::move(each.fabric), {}});
-    held.push_back(
-        {std::move(part), std::move(each.judged.made.schedule), {}, each.judged.bound, each.judged.boundScope});
+    held.push_back({std::move(part), std::move(each.judged.made.schedule), std::move(each.origin), each.judged.bound,
+                    each.judged.boundScope});
   }
   return held;
 }

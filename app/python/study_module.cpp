@@ -93,7 +93,7 @@ Result<workflow::DrillBase> drillBase(
     if (const Outcome verified = workflow::requireVerified((*held)->fabric(), (*held)->schedule, progress); !verified) {
       return verified.error();
     }
-    return workflow::DrillBase{*(*held)->loaded, *forest};
+    return workflow::DrillBase{*(*held)->loaded, *forest, (*held)->origin};
   }
   const LoadedFabric& loaded = *std::get<std::shared_ptr<LoadedFabric>>(base);
   const auto demand = workflow::readDemand(loaded.fabric, text);

@@ -181,7 +181,8 @@ Result<std::vector<GroupSchedule>> scheduleGroups(const fabric::Fabric& fabric, 
     if (isRooted(group.collective)) {
       wanted.root = group.root;
     }
-    auto judged = makeSchedule(*part, *findMethod(methodOf(group.collective)), wanted, {}, quiet);
+    io::Origin origin{.method = methodOf(group.collective)};
+    auto judged = makeSchedule(*part, *findMethod(origin.method), wanted, {}, quiet);
     if (!judged) {
       Error error = judged.error();
       error.message = "group " + std::to_string(i) + ": " + error.message;
@@ -196,10 +197,11 @@ Result<std::vector<GroupSchedule>> scheduleGroups(const fabric::Fabric& fabric, 
       if (proofTrees) {
         if (auto better = withProofTrees(*judged, (*proofTrees)[i], fabric, *part, rate, quiet)) {
           judged = std::move(better);
+          origin = {};
         }
       }
     }
-    schedules.push_back({std::move(description), *std::move(part), *std::move(judged), rate});
+    schedules.push_back({std::move(description), *std::move(part), *std::move(judged), rate, std::move(origin)});
   }
   return schedules;
 }
@@ -227,7 +229,7 @@ Result<std::vector<std::string>> writeGroups(const std::filesystem::path& folder
     number.insert(0, digits - number.size(), '0');
     names.push_back("group-" + number + (isForest ? ".forest.json" : ".schedule.json"));
     const auto write = [&](std::ostream& out) {
-      return writeSchedule(out, each.judged.made.schedule, each.fabric, each.description, {}, progress);
+      return writeSchedule(out, each.judged.made.schedule, each.fabric, each.description, each.origin, progress);
     };
     if (Outcome saved = io::saveFile(folder / names.back(), write); !saved) {
       return saved.error();

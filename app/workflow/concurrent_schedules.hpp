@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/origin.hpp"
 #include "workflow/concurrent.hpp"
 #include "workflow/make_schedule.hpp"
 
@@ -17,7 +18,8 @@ struct GroupSchedule {
   fabric::Description description;
   fabric::Fabric fabric;
   Judged judged;
-  Bandwidth wanted;  ///< the rate of all groups times this one's weight
+  Bandwidth wanted;        ///< the rate of all groups times this one's weight
+  io::Origin origin = {};  ///< without a method where its trees are those that prove the rate of all groups
 };
 
 /// Divides the links between the groups as the optimum does, and makes a verified schedule of each group that keeps to

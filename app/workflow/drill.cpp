@@ -211,7 +211,7 @@ Result<DrillBase> makeDrillBase(LoadedFabric loaded, const Demand& demand, const
   if (const auto verdict = requireVerified(loaded.fabric, generated->schedule, progress); !verdict) {
     return verdict.error();
   }
-  return DrillBase{std::move(loaded), std::move(generated->schedule)};
+  return DrillBase{std::move(loaded), std::move(generated->schedule), {.method = kDefaultMethod}};
 }
 
 Result<std::optional<DrillBase>> loadDrillBase(const FabricSource& source, const Progress& progress) {
@@ -249,7 +249,8 @@ Result<std::optional<DrillBase>> loadDrillBase(const FabricSource& source, const
   if (const Outcome verified = requireVerified(read->fabric, read->schedule, progress); !verified) {
     return verified.error();
   }
-  return std::optional(DrillBase{*std::move(loaded), std::move(std::get<schedule::Schedule>(read->schedule))});
+  return std::optional(
+      DrillBase{*std::move(loaded), std::move(std::get<schedule::Schedule>(read->schedule)), std::move(read->origin)});
 }
 
 Result<std::vector<DrillCase>> drillCases(const DrillBase& base, const DrillSelection& selection,

@@ -13,6 +13,7 @@
 #include "fabric/description.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/repair/repair.hpp"
+#include "io/origin.hpp"
 #include "live/failures.hpp"
 #include "schedule/forest.hpp"
 #include "workflow/fabric_source.hpp"
@@ -25,6 +26,7 @@ namespace coppice::workflow {
 struct DrillBase {
   LoadedFabric loaded;
   schedule::Schedule schedule;
+  io::Origin origin = {};  ///< of the schedule, and of what it is repaired to
 };
 
 /// A schedule for a drill: of trees, from switches that only forward, an allreduce as its two halves one after the

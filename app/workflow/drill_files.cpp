@@ -132,12 +132,12 @@ std::vector<std::string> drillFileNames(const std::vector<DrillCase>& cases) {
 
 Result<DrillFiles> writeDrillFiles(const std::filesystem::path& folder, const std::string& name,
                                    const fabric::Fabric& fabric, const fabric::Description& description,
-                                   const schedule::Schedule& schedule, const std::optional<Destination>& destination,
-                                   const Progress& progress) {
+                                   const schedule::Schedule& schedule, const io::Origin& origin,
+                                   const std::optional<Destination>& destination, const Progress& progress) {
   DrillFiles files;
   files.schedule = name + ".forest.json";
   const auto write = [&](std::ostream& out) {
-    return io::writeForestJson(out, schedule, fabric, &description, progress);
+    return io::writeForestJson(out, schedule, fabric, &description, progress, origin);
   };
   if (const Outcome saved = io::saveFile(folder / files.schedule, write); !saved) {
     return saved.error();

@@ -31,7 +31,7 @@ struct DrillFiles {
 /// runtime is left out, with the reason. Errors: io, those of the export.
 [[nodiscard]] Result<DrillFiles> writeDrillFiles(const std::filesystem::path& folder, const std::string& name,
                                                  const fabric::Fabric& fabric, const fabric::Description& description,
-                                                 const schedule::Schedule& schedule,
+                                                 const schedule::Schedule& schedule, const io::Origin& origin,
                                                  const std::optional<Destination>& destination,
                                                  const Progress& progress);
 

@@ -47,13 +47,13 @@ Result<ReadSchedule> readSchedule(const std::string& text, const std::string& fi
     if (!steps) {
       return steps.error();
     }
-    return ReadSchedule{std::move(steps->fabric), std::move(steps->schedule)};
+    return ReadSchedule{std::move(steps->fabric), std::move(steps->schedule), std::move(steps->origin)};
   }
   auto forest = io::loadForest(text, fileName);
   if (!forest) {
     return forest.error();
   }
-  return ReadSchedule{std::move(forest->fabric), std::move(forest->schedule)};
+  return ReadSchedule{std::move(forest->fabric), std::move(forest->schedule), std::move(forest->origin)};
 }
 
 Result<schedule::Schedule> scheduleOfTrees(const io::TreeXml& trees, const fabric::Fabric& fabric,

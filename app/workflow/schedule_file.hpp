@@ -8,6 +8,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
+#include "io/origin.hpp"
 #include "io/tree_xml.hpp"
 #include "schedule/forest.hpp"
 #include "schedule/step_schedule.hpp"
@@ -30,6 +31,7 @@ enum class ScheduleFileKind {
 struct ReadSchedule {
   fabric::Fabric fabric;
   schedule::AnySchedule schedule;
+  io::Origin origin = {};  ///< without a method where the file has no made_by
 };
 /// Of a `.forest.json` or `.schedule.json`, not verified. Errors: those of io::loadForest and io::loadSchedule.
 [[nodiscard]] Result<ReadSchedule> readSchedule(const std::string& text, const std::string& fileName);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QDir>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonObject>
@@ -75,6 +76,21 @@ void TestCliSchedules::saysHowItWasMade() {
   QCOMPARE(madeBy(steps), madeBy(forest));
   QCOMPARE(run({"generate", fabric, "--method", "ring", "-o", steps}).code, 0);
   QCOMPARE(madeBy(steps)["method"].toString(), QString("ring"));
+  // So do files that are one of many.
+  const QJsonObject byForestColl{{"method", "forestcoll"}, {"options", QJsonObject()}};
+  const QString groups = dir.filePath("groups");
+  QCOMPARE(run({"generate", fabric, "--mesh", "2x8", "--axis", "1", "-o", groups}).code, 0);
+  QCOMPARE(madeBy(groups + "/group-1.forest.json"), byForestColl);
+  const QString drill = dir.filePath("drill");
+  QCOMPARE(run({"drill", fabric, "--kind", "nic", "--one-of-each", "-o", drill}).code, 0);
+  QCOMPARE(madeBy(drill + "/in-use.forest.json"), byForestColl);
+  // What is repaired was made by what made the schedule in use.
+  QCOMPARE(run({"drill", forest, "--kind", "nic", "--one-of-each", "-o", drill}).code, 0);
+  const QStringList files = QDir(drill).entryList({"*.forest.json"});
+  QVERIFY(files.size() > 1);
+  for (const QString& each : files) {
+    QCOMPARE(madeBy(drill + "/" + each), madeBy(forest));
+  }
   // A file does not steer the terminal.
   QFile file(forest);
   QVERIFY(file.open(QIODevice::ReadOnly));
