@@ -47,12 +47,14 @@ Report listBaselines() {
   return report;
 }
 
-/// NCCL's rings where no schedule has their routes: what they reach by congestion.
+/// NCCL's rings where no schedule has their routes, or has them one by one: what they reach by congestion.
 Report ncclReport(const fabric::Fabric& fabric, Collective collective, const workflow::NcclFigures& figures) {
   const nccl::Graph& graph = figures.found.graphs.graphs.front();
   const nccl::Load& rings = nccl::findReach(figures.reaches, "Ring")->load;
   const Rational share = rings.algbw.gigabytesPerSecond() / figures.bound.gigabytesPerSecond();
-  const std::string reason = "NCCL's rings leave a box through another GPU (PXN), which no schedule can";
+  const std::string reason = figures.passesGpus
+                                 ? "NCCL's rings leave a box through another GPU (PXN), which no schedule can"
+                                 : "NCCL's rings have too many transfers to be written one by one";
   const auto limit = [&](const nccl::Load& load) {
     const fabric::Arc& arc = fabric.arcs()[load.arc];
     return Json{{"from", fabric.nodes()[arc.tail].id}, {"to", fabric.nodes()[arc.head].id}};
@@ -99,8 +101,7 @@ Report ncclReport(const fabric::Fabric& fabric, Collective collective, const wor
   return report;
 }
 
-/// Empty: the rings are a schedule like any other.
-Result<std::optional<Report>> ncclWithoutSchedule(const GenerateOptions& options, const Progress& progress) {
+Result<Report> ncclWithoutSchedule(const GenerateOptions& options, const Progress& progress) {
   const auto collective = workflow::readCollective(options.demand.collective);
   const auto loaded = collective ? loadFabric(options.fabric, progress) : collective.error();
   if (!loaded) {
@@ -118,7 +119,7 @@ Result<std::optional<Report>> ncclWithoutSchedule(const GenerateOptions& options
   if (!figures) {
     return figures.error();
   }
-  return figures->passesGpus ? std::optional(ncclReport(loaded->fabric, *collective, *figures)) : std::nullopt;
+  return ncclReport(loaded->fabric, *collective, *figures);
 }
 
 Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& progress) {
@@ -143,12 +144,8 @@ Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& p
   }
   auto report = runGenerate(options, json, progress);
   if (!report && options.method == workflow::kNcclMethod && options.output.empty() &&
-      report.error().code == ErrorCode::infeasible) {
-    auto figures = ncclWithoutSchedule(options, progress);
-    if (!figures) {
-      return figures.error();
-    }
-    report = *figures ? Result<Report>(*std::move(*figures)) : std::move(report);
+      (report.error().code == ErrorCode::infeasible || report.error().code == ErrorCode::limit)) {
+    report = ncclWithoutSchedule(options, progress);
   }
   if (report) {
     report->json["baseline"] = options.method;

@@ -14,6 +14,9 @@ namespace {
 using fabric::NodeIndex;
 using fabric::NodeKind;
 
+/// A GPU on the way costs as much as several links: PXN is the last resort.
+constexpr int kPerGpu = 16;
+
 void addLoad(Ways& ways, const Hop& hop, bool isBackward, const Rational& amount, std::vector<Rational>& amounts) {
   const std::vector<NodeIndex> nodes =
       orThrow(ways.nodesOf(isBackward ? Hop{hop.to, hop.from, hop.receiveNet, hop.sendNet} : hop));
@@ -40,7 +43,14 @@ Load loadOf(const fabric::Fabric& fabric, const std::vector<Rational>& amounts) 
 }
 
 Ways::Ways(const fabric::Fabric& fabric)
-    : m_fabric(fabric), m_out(static_cast<std::size_t>(fabric.nodeCount())), m_uses(fabric.arcs().size(), 0) {
+    : m_fabric(fabric),
+      m_out(static_cast<std::size_t>(fabric.nodeCount())),
+      m_uses(fabric.arcs().size(), 0),
+      m_relaysInto(m_out.size()),
+      m_visits(m_out.size()) {
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    m_rates.push_back(toGBps(arc.bandwidth));
+  }
   for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
     if (fabric.nodes()[node].kind == NodeKind::nic) {
       m_nics[fabric.nodes()[node].box].push_back(node);
@@ -55,8 +65,57 @@ Ways::Ways(const fabric::Fabric& fabric)
     m_nics.try_emplace(box, std::move(list));
   }
   for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
-    m_out[fabric.arcs()[arc].tail].emplace_back(fabric.arcs()[arc].head, static_cast<int>(arc));
+    const NodeIndex tail = fabric.arcs()[arc].tail;
+    const NodeIndex head = fabric.arcs()[arc].head;
+    m_out[tail].emplace_back(head, static_cast<int>(arc));
+    if (fabric.nodes()[tail].kind != NodeKind::gpu) {
+      m_relaysInto[head].push_back(tail);
+    }
   }
+  findParts();
+}
+
+void Ways::findParts() {
+  const auto isGpu = [this](NodeIndex node) { return m_fabric.nodes()[node].kind == NodeKind::gpu; };
+  std::vector<std::vector<NodeIndex>> beside(m_out.size());
+  for (const fabric::Arc& arc : m_fabric.arcs()) {
+    beside[arc.tail].push_back(arc.head);
+    beside[arc.head].push_back(arc.tail);
+  }
+  std::vector<int> partOf(m_out.size(), -1);
+  int count = 0;
+  for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+    if (isGpu(node) || partOf[node] >= 0) {
+      continue;
+    }
+    std::vector<NodeIndex> open{node};
+    partOf[node] = count++;
+    while (!open.empty()) {
+      const NodeIndex at = open.back();
+      open.pop_back();
+      for (const NodeIndex next : beside[at]) {
+        if (!isGpu(next) && partOf[next] < 0) {
+          partOf[next] = partOf[at];
+          open.push_back(next);
+        }
+      }
+    }
+  }
+  m_parts.resize(m_out.size());
+  for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+    for (const NodeIndex next : isGpu(node) ? beside[node] : std::vector<NodeIndex>{node}) {
+      if (partOf[next] >= 0) {
+        m_parts[node].push_back(partOf[next]);
+      }
+    }
+    std::sort(m_parts[node].begin(), m_parts[node].end());
+  }
+}
+
+bool Ways::sharePart(NodeIndex a, NodeIndex b) const {
+  const std::vector<int>& parts = m_parts[a];
+  return std::any_of(m_parts[b].begin(), m_parts[b].end(),
+                     [&](int part) { return std::binary_search(parts.begin(), parts.end(), part); });
 }
 
 const std::vector<NodeIndex>& Ways::nicsOf(fabric::Rank rank) const {
@@ -67,43 +126,67 @@ const std::vector<NodeIndex>& Ways::nicsOf(fabric::Rank rank) const {
 
 /// Fewest links first, then fewest uses of the links so far for their bandwidth.
 std::vector<NodeIndex> Ways::between(NodeIndex from, NodeIndex to, bool mayPassGpus) const {
-  using Cost = std::pair<int, double>;
-  std::vector<Cost> best(m_out.size(), {1 << 30, 0});
-  std::vector<std::pair<NodeIndex, int>> before(m_out.size(), {-1, -1});
+  ++m_search;
+  const auto visit = [this](NodeIndex node) -> Visit& {
+    Visit& found = m_visits[node];
+    if (found.search != m_search) {
+      found = {.search = m_search};
+    }
+    return found;
+  };
+  // Links that are left at least (A*): on large fabrics all of a plane is nearer than another GPU's NIC.
+  const auto isGpu = [this](NodeIndex node) { return m_fabric.nodes()[node].kind == NodeKind::gpu; };
+  const auto left = [&](NodeIndex node) {
+    return node == to ? 0 : isGpu(node) || sharePart(node, to) ? 1 : kPerGpu + 1;
+  };
   using Entry = std::tuple<int, double, NodeIndex>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  best[from] = {0, 0};
-  queue.emplace(0, 0.0, from);
+  visit(from).cost = {0, 0};
+  queue.emplace(left(from), 0.0, from);
   while (!queue.empty()) {
-    const auto [hops, use, node] = queue.top();
+    const auto [least, use, node] = queue.top();
     queue.pop();
-    if (std::pair(hops, use) > best[node]) {
+    const int hops = least - left(node);
+    if (std::pair(hops, use) > visit(node).cost) {
       continue;
     }
     if (node == to) {
       break;
     }
-    if (node != from && !mayPassGpus && m_fabric.nodes()[node].kind == NodeKind::gpu) {
+    if (node != from && !mayPassGpus && isGpu(node)) {
       continue;
     }
-    for (const auto& [next, arc] : m_out[node]) {
-      // A GPU on the way costs as much as several links: PXN is the last resort.
-      const bool isGpu = m_fabric.nodes()[next].kind == NodeKind::gpu && next != to;
-      const Cost cost{hops + (isGpu ? 16 : 1), use + (m_uses[arc] + 1) / toGBps(m_fabric.arcs()[arc].bandwidth)};
-      if ((!isGpu || mayPassGpus) && cost < best[next]) {
-        best[next] = cost;
-        before[next] = {node, arc};
-        queue.emplace(cost.first, cost.second, next);
+    const auto relax = [&, use = use, node = node](NodeIndex next, int arc) {
+      const bool isPassed = next != to && isGpu(next);
+      const std::pair cost(hops + (isPassed ? kPerGpu : 1), use + (m_uses[arc] + 1) / m_rates[arc]);
+      if ((!isPassed || mayPassGpus) && cost < visit(next).cost) {
+        visit(next) = {m_search, cost, node, arc};
+        queue.emplace(cost.first + left(next), cost.second, next);
       }
+    };
+    // Where one or two links lead there, all else takes more: switches with thousands of links are not gone through.
+    if (const auto last = m_fabric.findArc(node, to)) {
+      relax(to, *last);
+      continue;
+    }
+    bool isNear = false;
+    for (const NodeIndex relay : m_relaysInto[to]) {
+      if (const auto arc = m_fabric.findArc(node, relay)) {
+        relax(relay, *arc);
+        isNear = true;
+      }
+    }
+    for (const auto& [next, arc] : isNear ? std::vector<std::pair<NodeIndex, int>>() : m_out[node]) {
+      relax(next, arc);
     }
   }
   std::vector<NodeIndex> nodes;
-  if (before[to].first < 0) {
+  if (visit(to).before < 0) {
     return nodes;
   }
-  for (NodeIndex node = to; node != from; node = before[node].first) {
+  for (NodeIndex node = to; node != from; node = m_visits[node].before) {
     nodes.push_back(node);
-    ++m_uses[before[node].second];
+    ++m_uses[m_visits[node].arc];
   }
   nodes.push_back(from);
   std::reverse(nodes.begin(), nodes.end());
@@ -114,7 +197,8 @@ Result<std::vector<NodeIndex>> Ways::leg(NodeIndex from, NodeIndex to) const {
   if (from == to) {
     return std::vector<NodeIndex>{from};
   }
-  std::vector<NodeIndex> nodes = between(from, to, false);
+  std::vector<NodeIndex> nodes =
+      m_fabric.findArc(from, to) || sharePart(from, to) ? between(from, to, false) : std::vector<NodeIndex>();
   if (nodes.empty()) {
     nodes = between(from, to, true);
   }

@@ -43,13 +43,27 @@ public:
 private:
   using Key = std::pair<std::pair<int, int>, std::pair<int, int>>;
 
+  void findParts();
+  /// Otherwise no way leads from one to the other but through GPUs.
+  [[nodiscard]] bool sharePart(fabric::NodeIndex a, fabric::NodeIndex b) const;
   [[nodiscard]] std::vector<fabric::NodeIndex> between(fabric::NodeIndex from, fabric::NodeIndex to,
                                                        bool mayPassGpus) const;
 
   const fabric::Fabric& m_fabric;
   std::map<std::string, std::vector<fabric::NodeIndex>> m_nics;  ///< by box
   std::vector<std::vector<std::pair<fabric::NodeIndex, int>>> m_out;
-  mutable std::vector<int> m_uses;  ///< by arc
+  std::vector<std::vector<int>> m_parts;  ///< by node: parts of the fabric without GPUs that it is in or beside
+  std::vector<double> m_rates;            ///< by arc
+  mutable std::vector<int> m_uses;        ///< by arc
+  struct Visit {
+    int search = 0;                              ///< the last that came here; the rest is of that
+    std::pair<int, double> cost = {1 << 30, 0};  ///< links and uses
+    fabric::NodeIndex before = -1;
+    int arc = -1;
+  };
+  std::vector<std::vector<fabric::NodeIndex>> m_relaysInto;  ///< by node
+  mutable std::vector<Visit> m_visits;                       ///< by node
+  mutable int m_search = 0;
   std::map<Key, std::vector<fabric::NodeIndex>> m_ways;
 };
 

@@ -123,6 +123,7 @@ private slots:
   void randomFabrics();
   void treesOverHubs_data();
   void treesOverHubs();
+  void treesOverSeveralHubs_data();
   void treesOverSeveralHubs();
   void treesByColumns_data();
   void treesByColumns();
@@ -420,24 +421,42 @@ void TestInNetwork::treesOverHubs() {
   QVERIFY2(packing->parts.size() < kFew, std::to_string(packing->parts.size()).c_str());
 }
 
-/// Planes, each with some of the GPUs of every box: no plane alone joins the boxes well. A tree hangs GPUs on all
-/// planes, and in turn one box joins these. That takes a little of the full boxes, which have more than the one that
-/// lost a GPU and that is the bound.
+void TestInNetwork::treesOverSeveralHubs_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("lost");
+  QTest::addColumn<bool>("outside");
+  // The box that lost a GPU is the bound: the others have room to join.
+  QTest::newRow("planes") << "cluster boxes=12 gpus=4 network=planes nic=200 nvlink=150 planes=2"
+                          << "b3g1" << false;
+  QTest::newRow("rails") << "cluster boxes=24 gpus=4 network=rail-only nic=20 nvlink=450"
+                         << "b3g1 b5g0" << true;
+  QTest::newRow("rails, all switches") << "cluster boxes=24 gpus=4 network=rail-only nic=50 nvlink=450"
+                                       << "b3g1 b5g0" << false;
+}
+
+/// Planes or rails, each with some of the GPUs of every box: none alone joins the boxes well. A tree hangs GPUs on any
+/// of them, and in turn one box joins these.
 void TestInNetwork::treesOverSeveralHubs() {
-  const fabric::Fabric fabric =
-      built(damagedWith("cluster boxes=12 gpus=4 network=planes nic=200 nvlink=150 planes=2", "b3g1"));
-  const Bandwidth expected(300);
+  QFETCH(QString, preset);
+  QFETCH(QString, lost);
+  QFETCH(bool, outside);
+  fabric::Description description = damagedWith(preset, lost);
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.multicast = node.aggregation = node.multicast && (node.box.empty() || !outside);
+  }
+  const fabric::Fabric fabric = built(description);
   const auto optimum = forestcoll::optimum(fabric, {.collective = Collective::allreduce});
-  QVERIFY(optimum && optimum->allreduceLimit && optimum->allreduceLimit->algbw == expected);
+  QVERIFY(optimum && optimum->allreduceLimit);
+  const Bandwidth bound = optimum->allreduceLimit->algbw;
   const forestcoll::TreeGraph graph = forestcoll::treeGraph(fabric);
   const auto packing =
-      forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), expected, std::chrono::seconds(1), {});
+      forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), bound, std::chrono::seconds(1), {});
   QVERIFY(packing);
-  QVERIFY2(packing->algbw() <= expected && packing->algbw() >= expected * Rational(999, 1000),
+  QVERIFY2(packing->algbw() <= bound && packing->algbw() >= bound * Rational(99, 100),
            toFraction(packing->algbw()).c_str());
-  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, expected, {});
+  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, {});
   QVERIFY(found && found->algbw >= packing->algbw());
-  checkColumns(fabric, *found, expected);
+  checkColumns(fabric, *found, bound);
 }
 
 void TestInNetwork::treesByColumns_data() {

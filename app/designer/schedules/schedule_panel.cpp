@@ -178,8 +178,9 @@ QString plainTip(const QString& text) {
 QString factsOf(const ScheduleResult& result) {
   QString text = u"<table cellspacing=0 cellpadding=0>"_s;
   const FactRow row = [&](const QString& what, const QString& value) {
-    text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
-        what.toHtmlEscaped(), value.toHtmlEscaped());
+    text +=
+        u"<tr><td style='padding:1px 12px 1px 0; white-space:nowrap'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s
+            .arg(what.toHtmlEscaped(), value.toHtmlEscaped());
   };
   if (const QString method = result.methodText(); !method.isEmpty()) {
     row(SchedulePanel::tr("Method"), method);

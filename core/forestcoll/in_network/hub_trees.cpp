@@ -359,13 +359,14 @@ private:
       const auto load = loads.find(std::minmax(arc.tail, arc.head));
       const Bandwidth left =
           load == loads.end() ? arc.bandwidth : Bandwidth(arc.bandwidth.gigabytesPerSecond() - load->second);
+      const bool isInside = split.partOf[arc.tail] == part && split.partOf[arc.head] == part;
+      const int relay = !isInside && split.partOf[arc.tail] == part ? problem.add(arc.head, false, false) : -1;
       if (!left.isPositive()) {
         continue;
       }
-      if (split.partOf[arc.tail] == part && split.partOf[arc.head] == part) {
+      if (isInside) {
         problem.graph.arcs.push_back({numberOf(arc.tail), numberOf(arc.head), left});
-      } else if (split.partOf[arc.tail] == part) {
-        const int relay = problem.add(arc.head, false, false);
+      } else if (relay >= 0) {
         for (const auto& [tail, head] : {std::pair(numberOf(arc.tail), relay), {relay, merged}}) {
           problem.graph.arcs.push_back({tail, head, left});
           problem.graph.arcs.push_back({head, tail, left});
@@ -427,8 +428,13 @@ private:
         })->second;
     const auto turns = static_cast<int64_t>(joining.size());
     const auto pack = [&](const PartProblem& problem, const Rational& upper) {
-      return packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(upper),
-                       m_budget / static_cast<int>(partsOfKind.size() + 2), m_progress);
+      auto packing =
+          packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(std::min(upper, problem.limit())),
+                    m_budget / static_cast<int>(partsOfKind.size() + 2), m_progress);
+      const bool spans = packing && std::all_of(packing->parts.begin(), packing->parts.end(), [&](const auto& each) {
+                           return each.tree.edges.size() + 1 >= problem.graph.gpus.size();
+                         });
+      return spans ? std::move(packing) : std::nullopt;
     };
     // The parts that never join.
     Rational rate = m_upper.gigabytesPerSecond();
@@ -550,7 +556,7 @@ private:
       }
     }
     std::vector<std::pair<GrownTree, Rational>> trees;
-    addWhole(sequences, hubs[joining.front()].front(), Rational(units), trees);
+    addWhole(sequences, m_graph.gpus.front(), Rational(units), trees);
     for (auto& [tree, width] : trees) {
       dropBareHubs(tree);
     }
