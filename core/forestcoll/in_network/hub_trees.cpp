@@ -305,6 +305,12 @@ private:
     return inParts(std::move(trees));
   }
 
+  /// A tree of a part in nodes of the fabric, and the rate of all up to it.
+  struct Piece {
+    GrownTree tree;
+    Rational end;
+  };
+
   using Loads = std::map<std::pair<int, int>, Rational>;  ///< by both ends of a link, the lower first
 
   /// The hubs that a part has links to, in ascending order.
@@ -385,175 +391,214 @@ private:
     return problem;
   }
 
-  /// Trees over several hubs at once, such as rails: within a part each GPU hangs on any of them, and in turn one part
-  /// joins them all.
-  std::optional<TreePacking> packJoined(const Split& split) {
-    if (split.hubs.size() < 2) {
-      return std::nullopt;
-    }
+  /// How parts take turns in joining several hubs.
+  struct Joining {
+    std::vector<std::vector<int>> hubs = {};                  ///< by part
+    std::map<PartProblem::Key, std::vector<int>> kinds = {};  ///< parts by their problem with merged hubs
+    std::vector<int> turns = {};                              ///< equal parts that join, in turn
+  };
+
+  /// The largest set of equal parts among those with the most room; nullopt where no part has links to all hubs, or
+  /// some part reaches too little.
+  [[nodiscard]] std::optional<Joining> joiningOf(const Split& split) const {
     const auto count = static_cast<int>(split.parts.size());
-    std::vector<std::vector<int>> hubs;
+    Joining joining;
     std::set<int> all;
     for (int part = 0; part < count; ++part) {
-      hubs.push_back(hubsOf(split, part));
-      all.insert(hubs.back().begin(), hubs.back().end());
+      joining.hubs.push_back(hubsOf(split, part));
+      all.insert(joining.hubs.back().begin(), joining.hubs.back().end());
     }
-    std::map<PartProblem::Key, std::vector<int>> partsOfKind;
-    std::map<PartProblem::Key, std::vector<int>> joiningOfKind;
+    std::map<PartProblem::Key, std::vector<int>> candidates;
     Rational roomiest;
     for (int part = 0; part < count; ++part) {
       throwIfCancelled(m_progress);
+      const std::vector<int>& hubs = joining.hubs[part];
       const PartProblem problem = mergedProblem(split, part, {});
-      if (hubs[part].empty() || problem.limit() < m_upper.gigabytesPerSecond() * kWorthIt) {
+      if (hubs.empty() || problem.limit() < m_upper.gigabytesPerSecond() * kWorthIt) {
         return std::nullopt;
       }
-      partsOfKind[problem.key()].push_back(part);
-      if (hubs[part].size() == all.size()) {
-        // Those that have the most beside what a tree takes at least.
-        if (const Rational room = problem.bandwidthPerTerminal(); joiningOfKind.empty() || room > roomiest) {
-          roomiest = room;
-          joiningOfKind.clear();
-        }
-        if (problem.bandwidthPerTerminal() == roomiest) {
-          joiningOfKind[joiningProblem(split, part, hubs[part]).key()].push_back(part);
-        }
-      }
-    }
-    if (joiningOfKind.empty() || partsOfKind.size() > kMaxKinds) {
-      return std::nullopt;
-    }
-    const std::vector<int>& joining =
-        std::max_element(joiningOfKind.begin(), joiningOfKind.end(), [](const auto& a, const auto& b) {
-          return a.second.size() < b.second.size();
-        })->second;
-    const auto turns = static_cast<int64_t>(joining.size());
-    const auto pack = [&](const PartProblem& problem, const Rational& upper) {
-      auto packing =
-          packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(std::min(upper, problem.limit())),
-                    m_budget / static_cast<int>(partsOfKind.size() + 2), m_progress);
-      const bool spans = packing && std::all_of(packing->parts.begin(), packing->parts.end(), [&](const auto& each) {
-                           return each.tree.edges.size() + 1 >= problem.graph.gpus.size();
-                         });
-      return spans ? std::move(packing) : std::nullopt;
-    };
-    // The parts that never join.
-    Rational rate = m_upper.gigabytesPerSecond();
-    std::vector<std::optional<TreePacking>> packings;
-    std::vector<int> packingOf(split.parts.size(), -1);
-    for (const auto& [key, parts] : partsOfKind) {
-      const PartProblem problem = mergedProblem(split, parts.front(), {});
-      const bool joins = std::find(joining.begin(), joining.end(), parts.front()) != joining.end();
-      if (joins && parts.size() <= joining.size()) {
+      joining.kinds[problem.key()].push_back(part);
+      const Rational room = problem.bandwidthPerTerminal();
+      if (hubs.size() < all.size() || room < roomiest) {
         continue;
       }
-      packings.push_back(pack(problem, m_upper.gigabytesPerSecond()));
-      if (!packings.back()) {
-        return std::nullopt;
+      if (room > roomiest) {
+        roomiest = room;
+        candidates.clear();
       }
-      rate = std::min(rate, packings.back()->algbw().gigabytesPerSecond());
-      for (const int part : parts) {
-        packingOf[part] = static_cast<int>(packings.size()) - 1;
+      candidates[joiningProblem(split, part, hubs).key()].push_back(part);
+    }
+    if (candidates.empty() || joining.kinds.size() > kMaxKinds) {
+      return std::nullopt;
+    }
+    joining.turns = std::max_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+                      return a.second.size() < b.second.size();
+                    })->second;
+    return joining;
+  }
+
+  [[nodiscard]] std::optional<TreePacking> packPart(const PartProblem& problem, const Rational& upper,
+                                                    const Joining& joining) const {
+    auto packing =
+        packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(std::min(upper, problem.limit())),
+                  m_budget / static_cast<int>(joining.kinds.size() + 2), m_progress);
+    const bool isSpanning =
+        packing && !packing->algbw().isZero() &&
+        std::all_of(packing->parts.begin(), packing->parts.end(), [&](const TreePacking::Part& part) {
+          return part.tree.edges.size() + 1 >= problem.graph.gpus.size();
+        });
+    return isSpanning ? std::move(packing) : std::nullopt;
+  }
+
+  /// By number of a node in joiningProblem(): the node of the fabric.
+  static auto joiningNodes(const Split& split, const Joining& joining, int part) {
+    return [&nodes = split.parts[part], &hubs = joining.hubs[part]](int number, int) {
+      const auto inPart = static_cast<int>(nodes.size());
+      return number < inPart ? nodes[number] : hubs[number - inPart];
+    };
+  }
+
+  /// What a share of these trees takes of the links of the first part that joins.
+  static Loads loadsOf(const Split& split, const Joining& joining, const TreePacking& join, const Rational& share) {
+    Loads loads;
+    for (const TreePacking::Part& part : join.parts) {
+      const Rational load = join.unit.gigabytesPerSecond() * Rational(part.count) * share;
+      for (const GrownTree::Edge& edge :
+           inFabric(part.tree, joiningNodes(split, joining, joining.turns.front())).edges) {
+        for (std::size_t i = 0; i + 1 < edge.path.size(); ++i) {
+          loads[std::minmax(edge.path[i], edge.path[i + 1])] += load;
+        }
       }
     }
-    // Those that do: trees that join in one of the turns, and what these leave of the links in the others.
-    const int first = joining.front();
-    const auto join = pack(joiningProblem(split, first, hubs[first]), m_upper.gigabytesPerSecond());
-    if (!join || join->algbw().isZero()) {
+    return loads;
+  }
+
+  /// The packings of the parts of a whole.
+  struct JoinedPackings {
+    std::vector<TreePacking> others;       ///< of parts that never join
+    std::vector<int> otherOf;              ///< by part, of `others`; -1 = it joins
+    TreePacking join = {};                 ///< of a part while it joins
+    std::optional<TreePacking> rest = {};  ///< of a part that joins in another turn
+    Rational rate = {};
+  };
+
+  /// Trees over several hubs at once, such as rails: within a part each GPU hangs on any of them, and in turn one part
+  /// joins them all.
+  [[nodiscard]] std::optional<TreePacking> packJoined(const Split& split) const {
+    const std::optional<Joining> joining = split.hubs.size() < 2 ? std::nullopt : joiningOf(split);
+    if (!joining) {
+      return std::nullopt;
+    }
+    const std::vector<int>& turns = joining->turns;
+    JoinedPackings made{{}, std::vector<int>(split.parts.size(), -1)};
+    made.rate = m_upper.gigabytesPerSecond();
+    for (const auto& [key, parts] : joining->kinds) {
+      if (std::all_of(parts.begin(), parts.end(),
+                      [&](int part) { return std::find(turns.begin(), turns.end(), part) != turns.end(); })) {
+        continue;
+      }
+      auto packing = packPart(mergedProblem(split, parts.front(), {}), m_upper.gigabytesPerSecond(), *joining);
+      if (!packing) {
+        return std::nullopt;
+      }
+      made.rate = std::min(made.rate, packing->algbw().gigabytesPerSecond());
+      for (const int part : parts) {
+        made.otherOf[part] = static_cast<int>(made.others.size());
+      }
+      made.others.push_back(*std::move(packing));
+    }
+    for (const int part : turns) {
+      made.otherOf[part] = -1;
+    }
+    // Trees that join in one of the turns, and what these leave of the links in the others.
+    const int first = turns.front();
+    auto join = packPart(joiningProblem(split, first, joining->hubs[first]), m_upper.gigabytesPerSecond(), *joining);
+    if (!join) {
       return std::nullopt;
     }
     constexpr int64_t kGrid = int64_t{1} << 16;
-    const double wanted = rate.toDouble() / static_cast<double>(turns);
-    const Rational share(static_cast<int64_t>(std::ceil(wanted / toGBps(join->algbw()) * kGrid)), kGrid);
+    const auto count = static_cast<int64_t>(turns.size());
+    const double wanted = made.rate.toDouble() / static_cast<double>(count) / toGBps(join->algbw());
+    const Rational share(static_cast<int64_t>(std::ceil(wanted * kGrid)), kGrid);
     if (share >= Rational(1)) {
       return std::nullopt;
     }
-    Loads loads;
-    for (const TreePacking::Part& part : join->parts) {
-      const GrownTree tree = inFabric(part.tree, [&](int number, int) {
-        const auto inPart = static_cast<int>(split.parts[first].size());
-        return number < inPart ? split.parts[first][number] : hubs[first][number - inPart];
-      });
-      for (const GrownTree::Edge& edge : tree.edges) {
-        for (std::size_t i = 0; i + 1 < edge.path.size(); ++i) {
-          loads[std::minmax(edge.path[i], edge.path[i + 1])] +=
-              join->unit.gigabytesPerSecond() * Rational(part.count) * share;
-        }
-      }
-    }
-    const Rational others(turns - 1, turns);
-    std::optional<TreePacking> rest;
-    if (turns > 1) {
-      rest = pack(mergedProblem(split, first, loads), rate * others);
-      if (!rest || rest->algbw().isZero()) {
+    if (count > 1) {
+      const Rational others(count - 1, count);
+      made.rest =
+          packPart(mergedProblem(split, first, loadsOf(split, *joining, *join, share)), made.rate * others, *joining);
+      if (!made.rest) {
         return std::nullopt;
       }
-      const Rational reached = rest->algbw().gigabytesPerSecond() / others;
-      rate = std::min(rate, reached);
+      made.rate = std::min(made.rate, made.rest->algbw().gigabytesPerSecond() / others);
     }
-    if (rate < m_upper.gigabytesPerSecond() * kWorthIt) {
-      return std::nullopt;
-    }
-    return joined(split, hubs, joining, packings, packingOf, *join, rest, rate);
+    made.join = *std::move(join);
+    return made.rate < m_upper.gigabytesPerSecond() * kWorthIt ? std::nullopt : joined(split, *joining, made);
   }
 
-  /// Writes trees whose parts join in turn. Ends of trees are rounded to a grid, for which the rate is a little less.
-  [[nodiscard]] std::optional<TreePacking> joined(const Split& split, const std::vector<std::vector<int>>& hubs,
-                                                  const std::vector<int>& joining,
-                                                  const std::vector<std::optional<TreePacking>>& packings,
-                                                  const std::vector<int>& packingOf, const TreePacking& join,
-                                                  const std::optional<TreePacking>& rest, const Rational& most) const {
-    constexpr int64_t kTurn = int64_t{1} << 20;  // units of a turn
-    constexpr double kLess = 1 - 1.0 / (1 << 14);
-    const int64_t units = checkedMul(kTurn, static_cast<int64_t>(joining.size()));
-    const double exponent = std::floor(std::log2(most.toDouble()));
-    const auto scale = static_cast<int64_t>(std::exp2(std::clamp(22 - exponent, 0.0, 30.0)));
-    const Rational rate(static_cast<int64_t>(most.toDouble() * kLess * static_cast<double>(scale)), scale);
-    const auto sequence = [&](const TreePacking& packing, int64_t length, const auto& nodeOf) {
-      std::vector<Piece> pieces;
-      const double all = toGBps(packing.algbw());
-      double sum = 0;
-      for (const TreePacking::Part& part : packing.parts) {
-        sum += toGBps(packing.unit) * static_cast<double>(part.count) / all;
-        const auto end = std::min(length, static_cast<int64_t>(std::llround(sum * static_cast<double>(length))));
-        if (pieces.empty() ? end > 0 : Rational(end) > pieces.back().end) {
-          pieces.push_back({inFabric(part.tree, nodeOf), Rational(end)});
-        }
+  /// The trees of a packing one after the other over a length, whose ends are rounded.
+  template <typename NodeOf>
+  static std::vector<Piece> roundedSequence(const TreePacking& packing, int64_t length, const NodeOf& nodeOf) {
+    std::vector<Piece> pieces;
+    const double all = toGBps(packing.algbw());
+    double sum = 0;
+    for (const TreePacking::Part& part : packing.parts) {
+      sum += toGBps(packing.unit) * static_cast<double>(part.count) / all;
+      const Rational end(std::min(length, static_cast<int64_t>(std::llround(sum * static_cast<double>(length)))));
+      if (pieces.empty() ? end.isPositive() : end > pieces.back().end) {
+        pieces.push_back({inFabric(part.tree, nodeOf), end});
       }
-      pieces.back().end = Rational(length);
-      return pieces;
+    }
+    pieces.back().end = Rational(length);
+    return pieces;
+  }
+
+  /// Of a part in units of the whole, of which a turn has `turn`.
+  [[nodiscard]] std::vector<Piece> sequenceOf(const Split& split, const Joining& joining,
+                                              const JoinedPackings& packings, int part, int64_t turn) const {
+    const auto merged = [&, problem = mergedProblem(split, part, {})](int number, int beside) {
+      const auto inPart = static_cast<int>(split.parts[part].size());
+      return number < inPart ? split.parts[part][number] : number == inPart ? problem.nodeAt[beside] : -1;
     };
+    const int64_t units = turn * static_cast<int64_t>(joining.turns.size());
+    if (packings.otherOf[part] >= 0) {
+      return roundedSequence(packings.others[packings.otherOf[part]], units, merged);
+    }
+    const auto place = std::find(joining.turns.begin(), joining.turns.end(), part) - joining.turns.begin();
+    const Rational begin(turn * place);
+    const std::vector<Piece> rest =
+        packings.rest ? roundedSequence(*packings.rest, units - turn, merged) : std::vector<Piece>();
+    std::vector<Piece> pieces;
+    for (const Piece& piece : rest) {
+      if (pieces.empty() ? begin.isPositive() : pieces.back().end < begin) {
+        pieces.push_back({piece.tree, std::min(piece.end, begin)});
+      }
+    }
+    for (Piece& piece : roundedSequence(packings.join, turn, joiningNodes(split, joining, part))) {
+      pieces.push_back({std::move(piece.tree), begin + piece.end});
+    }
+    for (const Piece& piece : rest) {
+      if (piece.end > begin) {
+        pieces.push_back({piece.tree, piece.end + Rational(turn)});
+      }
+    }
+    return pieces;
+  }
+
+  /// Ends of trees are rounded to a grid, for which the rate is a little less.
+  [[nodiscard]] std::optional<TreePacking> joined(const Split& split, const Joining& joining,
+                                                  const JoinedPackings& packings) const {
+    constexpr int64_t kTurn = int64_t{1} << 20;
+    constexpr double kLess = 1 - 1.0 / (1 << 14);
+    constexpr int kBits = 22;  // of the rate
+    const int64_t units = checkedMul(kTurn, static_cast<int64_t>(joining.turns.size()));
+    const double most = packings.rate.toDouble();
+    const double exponent = std::clamp(kBits - std::floor(std::log2(most)), 0.0, 30.0);
+    const auto scale = static_cast<int64_t>(std::exp2(exponent));
+    const Rational rate(static_cast<int64_t>(most * kLess * static_cast<double>(scale)), scale);
     std::vector<std::vector<Piece>> sequences;
     for (std::size_t part = 0; part < split.parts.size(); ++part) {
-      const std::vector<int>& nodes = split.parts[part];
-      const auto inPart = static_cast<int>(nodes.size());
-      const PartProblem problem = mergedProblem(split, static_cast<int>(part), {});
-      const auto merged = [&](int number, int beside) {
-        return number < inPart ? nodes[number] : number == inPart ? problem.nodeAt[beside] : -1;
-      };
-      const auto turn = std::find(joining.begin(), joining.end(), static_cast<int>(part)) - joining.begin();
-      if (turn == static_cast<std::ptrdiff_t>(joining.size())) {
-        sequences.push_back(sequence(*packings[packingOf[part]], units, merged));
-        continue;
-      }
-      const Rational begin(kTurn * turn);
-      const Rational length(kTurn);
-      std::vector<Piece>& pieces = sequences.emplace_back();
-      const std::vector<Piece> others = rest ? sequence(*rest, units - kTurn, merged) : std::vector<Piece>();
-      for (const Piece& piece : others) {
-        if (pieces.empty() ? begin.isPositive() : pieces.back().end < begin) {
-          pieces.push_back({piece.tree, std::min(piece.end, begin)});
-        }
-      }
-      for (Piece& piece : sequence(join, kTurn, [&](int number, int) {
-             return number < inPart ? nodes[number] : hubs[part][number - inPart];
-           })) {
-        pieces.push_back({std::move(piece.tree), begin + piece.end});
-      }
-      for (const Piece& piece : others) {
-        if (piece.end > begin) {
-          pieces.push_back({piece.tree, piece.end + length});
-        }
-      }
+      sequences.push_back(sequenceOf(split, joining, packings, static_cast<int>(part), kTurn));
     }
     std::vector<std::pair<GrownTree, Rational>> trees;
     addWhole(sequences, m_graph.gpus.front(), Rational(units), trees);
@@ -598,12 +643,6 @@ private:
       return load == loads.end() || packing.unit * Rational(load->second) <= arc.bandwidth;
     });
   }
-
-  /// A tree of a part in nodes of the fabric, and the rate of all up to it.
-  struct Piece {
-    GrownTree tree;
-    Rational end;
-  };
 
   /// The trees of the parts side by side, each time that one of them changes a new tree of the whole.
   /// @param sequences by part; each ends at the rate
