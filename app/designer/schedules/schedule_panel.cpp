@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSchedulePanelMargin = 12;
+constexpr int kLineGap = 4;
 constexpr int kTreeThousand = 1000;
 
 enum Role { kIdRole = Qt::UserRole + 1, kLineRole, kStateRole, kMarkRole };
@@ -288,22 +289,29 @@ QWidget* SchedulePanel::makeCard() {
   auto* layout = new QVBoxLayout(card);
   layout->setContentsMargins(kSchedulePanelMargin, kSchedulePanelMargin / 2, kSchedulePanelMargin,
                              kSchedulePanelMargin);
-  constexpr int kLineGap = 4;
   layout->setSpacing(kLineGap);
   // All of them first, then the chosen one.
   setUpList();
   layout->addWidget(m_list);
-  layout->addSpacing(2 * kLineGap);
+  layout->addWidget(scrolled(makeChosen(), card), 1);
+  layout->addWidget(m_export);
+  return card;
+}
+
+QWidget* SchedulePanel::makeChosen() {
+  auto* chosen = new QWidget(m_pages);
+  auto* layout = new QVBoxLayout(chosen);
+  layout->setContentsMargins(0, kLineGap, 0, 0);
+  layout->setSpacing(kLineGap);
   layout->addWidget(m_verdict);
   layout->addLayout(makeHead());
   layout->addWidget(m_exact);
   layout->addSpacing(kLineGap);
   layout->addWidget(m_details);
   layout->addSpacing(kLineGap);
-  m_facts->setAlignment(Qt::AlignTop);
-  layout->addWidget(scrolled(m_facts, card), 1);
-  layout->addWidget(m_export);
-  return card;
+  layout->addWidget(m_facts);
+  layout->addStretch(1);
+  return chosen;
 }
 
 QLayout* SchedulePanel::makeHead() {
@@ -450,7 +458,7 @@ void SchedulePanel::updateList() {
         mark = result.shareOfBound() + (isFresh ? QString() : u" · "_s + tr("stale"));
         line = summaryOf(result) + u'\n' + QString::fromStdString(toFraction(result.algbw)) + u" · "_s +
                result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from file"));
-        QStringList tip{collectiveName(result.options.collective) + u": "_s + line, result.methodText(),
+        QStringList tip{entry.name, collectiveName(result.options.collective) + u": "_s + line, result.methodText(),
                         isFresh ? QString() : tr("The fabric has changed since."), entry.problem};
         tip.removeAll(QString());
         item->setToolTip(plainTip(tip.join(u'\n')));
@@ -462,7 +470,7 @@ void SchedulePanel::updateList() {
         state = State::refused;
         mark = tr("refused");
         line = entry.problem.left(60) + u'\n' + entry.problem.mid(60);
-        item->setToolTip(plainTip(entry.problem));
+        item->setToolTip(plainTip(entry.name + u'\n' + entry.problem));
       }
       item->setData(line, kLineRole);
       item->setData(mark, kStateRole);

@@ -39,6 +39,8 @@ Q_SIGNALS:
 private:
   [[nodiscard]] QWidget* makeEmptyPage();
   [[nodiscard]] QWidget* makeCard();
+  /// What is said of the chosen schedule.
+  [[nodiscard]] QWidget* makeChosen();
   /// The number, and what can be done with the chosen one.
   [[nodiscard]] QLayout* makeHead();
   void setUpList();

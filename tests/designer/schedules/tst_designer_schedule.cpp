@@ -6,6 +6,7 @@
 #include <QListView>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QTableWidget>
 #include <QTest>
@@ -50,6 +51,7 @@ private Q_SLOTS:
   void generateShowsTheVerdict();
   void fixedTreesSayWhatTheyLose();
   void failuresAreOneMessage();
+  void theCardIsClearOfTheList();
   void methodsThatDoNotSuitAreNotTaken();
   void errorsNameFields();
   void wordsOfOptions_data();
@@ -202,6 +204,39 @@ void TestDesignerSchedule::failuresAreOneMessage() {
   });
   QVERIFY(fixture.generate());
   QVERIFY(fixture.book()->failure().isEmpty());
+}
+
+/// However many schedules there are and whatever an error says: nothing lies over anything else, and the window stays
+/// as large as it was.
+void TestDesignerSchedule::theCardIsClearOfTheList() {
+  ScheduleFixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  constexpr QSize kSmall(1272, 680);
+  fixture.window->resize(kSmall);
+  for (const char* method : {"forestcoll", "ring", "multi-ring", "direct", "bfb"}) {
+    ScheduleOptions options = fixture.book()->options();
+    options.method = method;
+    fixture.book()->setOptions(options);
+    fixture.run("schedule.generate");
+    QVERIFY(fixture.isDone());
+    QCoreApplication::processEvents();
+    const auto* panel = fixture.window->findChild<QWidget*>(u"schedulePanel"_s);
+    const auto placeOf = [&](const QWidget* widget) { return QRect(widget->mapTo(panel, QPoint()), widget->size()); };
+    const auto* verdict = fixture.window->findChild<QLabel*>(u"scheduleVerdict"_s);
+    const QWidget* card = nullptr;
+    for (const QWidget* each = verdict; each != panel && card == nullptr; each = each->parentWidget()) {
+      card = qobject_cast<const QScrollArea*>(each);
+    }
+    QVERIFY(card != nullptr);
+    const QRect list = placeOf(fixture.window->findChild<QListView*>(u"scheduleList"_s));
+    QVERIFY2(list.bottom() < placeOf(card).top(), method);
+    QVERIFY2(placeOf(card).bottom() < placeOf(fixture.window->findChild<QWidget*>(u"scheduleExportButton"_s)).top(),
+             method);
+    QVERIFY2(card->height() > 2 * verdict->height(), method);
+    QCOMPARE(fixture.window->size(), kSmall);
+  }
+  QVERIFY(fixture.book()->entries().size() >= 3U);
+  QVERIFY(!fixture.book()->failure().isEmpty());
 }
 
 /// What was chosen for one collective does not make another fail, and the button says what it does.
