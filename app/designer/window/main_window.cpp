@@ -334,6 +334,7 @@ void MainWindow::updateTitles() {
 }
 
 void MainWindow::showMode(Mode mode) {
+  const QWidget* focused = focusWidget();
   if (mode != m_layouts.mode()) {
     if (!m_layouts.isAway()) {
       preserveViewport();
@@ -347,6 +348,10 @@ void MainWindow::showMode(Mode mode) {
     for (QAction* place : places) {
       place->setVisible(of == mode);
     }
+  }
+  // Where its panel has gone, Qt passes the focus to the first button of the tool bar.
+  if (EditorContext* context = m_workspace.current(); context != nullptr && focusWidget() != focused) {
+    context->canvas().setFocus();
   }
 }
 

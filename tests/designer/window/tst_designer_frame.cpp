@@ -35,6 +35,7 @@ private Q_SLOTS:
   void resetBringsTheDefault();
   void theDrawingRefits();
   void docksFitASmallScreen();
+  void theFocusLeavesWithItsPanel();
   void theDrawingStaysWhereItWasPut();
   void tabsBelowTakeWhatTheyNeed();
 };
@@ -287,6 +288,21 @@ void TestDesignerFrame::docksFitASmallScreen() {
     QVERIFY2(f.window->minimumSizeHint().width() <= kScreen,
              std::to_string(f.window->minimumSizeHint().width()).c_str());
   }
+}
+
+/// A frame around "Draw" would say that Draw is the mode.
+void TestDesignerFrame::theFocusLeavesWithItsPanel() {
+  const Fixture f;
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  f.run("mode.schedule");
+  f.run("view.methods");
+  auto* method = f.window->findChild<QWidget*>(u"generateMethod"_s);
+  QVERIFY(method->isVisible());
+  method->setFocus();
+  QCOMPARE(f.window->focusWidget(), method);
+  f.run("mode.analyse");
+  QVERIFY(!method->isVisible());
+  QCOMPARE(f.window->focusWidget(), &f.editor()->canvas());
 }
 
 void TestDesignerFrame::theDrawingStaysWhereItWasPut() {
