@@ -20,6 +20,7 @@
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/schedules/size_list.hpp"
 #include "designer/theme/elided_combo_box.hpp"
+#include "designer/theme/elided_label.hpp"
 #include "designer/theme/empty_page.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/scales.hpp"
@@ -79,7 +80,7 @@ SideBySidePanel::SideBySidePanel(QWidget* parent)
       m_copy(iconButton(u"sideCopy"_s, u"copy"_s, tr("Copy the table as CSV"), this)),
       m_plan(iconButton(u"sidePlan"_s, u"export"_s,
                         tr("Export the fastest schedule for each band of sizes as programs"), this)),
-      m_state(new QLabel(this)),
+      m_state(new ElidedLabel(this)),
       m_controls(new PlayControls(m_clock, u"side"_s, tr("message of a critical path"), this)),
       m_strip(new ClockStrip(m_clock, this)),
       m_table(new QTableView(this)),

@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <QHeaderView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -79,6 +80,9 @@ void setUpSearch(QLineEdit& search, const QString& name, const QString& prompt, 
   search.setAccessibleName(prompt);
   search.setClearButtonEnabled(true);
   search.setMaximumWidth(maxWidth);
+  // Its prompt is readable in a narrow panel too.
+  constexpr int kFrame = 34;
+  search.setMinimumWidth(std::min(maxWidth, search.fontMetrics().horizontalAdvance(prompt) + kFrame));
 }
 
 QHBoxLayout* controlRow(std::initializer_list<QWidget*> controls, QWidget* last, int spacing) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "designer/document/counted.hpp"
+#include "designer/theme/elided_label.hpp"
 #include "designer/theme/empty_page.hpp"
 #include "designer/theme/panel_widgets.hpp"
 
@@ -37,7 +38,7 @@ TreePanel::TreePanel(QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_generate(nullptr),
       m_search(new QLineEdit(this)),
-      m_state(new QLabel(this)),
+      m_state(new ElidedLabel(this)),
       m_view(new QTreeView(this)) {
   setObjectName(u"treePanel"_s);
   setProperty("role", u"panel"_s);
@@ -47,6 +48,7 @@ TreePanel::TreePanel(QWidget* parent)
   setUpSearch(*m_search, u"treeSearch"_s, tr("Find a root"), kSearchWidth);
   m_state->setObjectName(u"treeState"_s);
   m_state->setProperty("role", u"muted"_s);
+  m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_view->setObjectName(u"treeView"_s);
   m_view->setAccessibleName(tr("Trees"));
   m_view->setModel(m_filter);
@@ -207,6 +209,7 @@ void TreePanel::refresh() {
                    : static_cast<int>(chosen) == maxTrees()
                        ? tr("%1 trees drawn (maximum)").arg(chosen)
                        : counted(static_cast<qsizetype>(chosen), tr("tree drawn"), tr("trees drawn")));
+  m_state->setToolTip(m_state->text());
 }
 
 }  // namespace coppice::designer
