@@ -25,6 +25,23 @@ namespace {
 constexpr int kMargin = 10;
 constexpr int kGap = 6;
 
+/// Tables scroll by themselves: with the height that they would like to have, the whole would scroll around them. They
+/// get that of a few rows, and what is left.
+class FewRows : public QWidget {
+public:
+  FewRows(QWidget* content, QWidget* parent) : QWidget(parent) {
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins({});
+    content->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
+    layout->addWidget(content);
+    setMinimumHeight(kHeight);
+  }
+  [[nodiscard]] QSize sizeHint() const override { return {QWidget::sizeHint().width(), kHeight}; }
+
+private:
+  static constexpr int kHeight = 150;
+};
+
 }  // namespace
 
 QuestionPanel::QuestionPanel(Texts texts, const std::vector<workflow::Option>& options, Work work, QWidget* parent)
@@ -105,14 +122,13 @@ QWidget* QuestionPanel::makeAsked() {
 
 void QuestionPanel::setContent(QWidget* content) {
   m_content = content;
-  // Tables scroll by themselves: with the height that they would like to have, the whole would scroll around them.
-  constexpr int kFewRows = 150;
-  const auto* column = static_cast<const QBoxLayout*>(content->layout());
+  auto* column = static_cast<QBoxLayout*>(content->layout());
   for (int at = 0; at < column->count(); ++at) {
     if (column->stretch(at) > 0) {
-      QWidget* rest = column->itemAt(at)->widget();
-      rest->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
-      rest->setMinimumHeight(kFewRows);
+      const int stretch = column->stretch(at);
+      QWidget* tables = column->itemAt(at)->widget();
+      delete column->takeAt(at);
+      column->insertWidget(at, new FewRows(tables, content), stretch);
     }
   }
   m_pages->addWidget(scrolled(content, m_pages));  // small windows have little height for it

@@ -78,6 +78,14 @@ void TestDesignerExchange::pastedTable() {
     whole += shown.cell("exchangeLimits", row, 2).remove(u" %"_s).toDouble();
   }
   QVERIFY2(std::abs(whole - 100) < 0.2, qPrintable(QString::number(whole)));
+  // In a small window too, nothing lies over anything else.
+  shown.fixture.window->resize(1272, 680);
+  QCoreApplication::processEvents();
+  const auto placeOf = [&](const QWidget* widget) {
+    return QRect(widget->mapTo(shown.panel, QPoint()), widget->size());
+  };
+  QVERIFY(placeOf(shown.table("exchangeTable")).bottom() <
+          placeOf(shown.panel->findChild<QPushButton*>(u"exchangeSchedule"_s)).top());
   // The same clipboard again is another question, as the file may be another.
   QVERIFY(shown.panel->isCurrent());
 }
