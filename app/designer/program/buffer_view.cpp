@@ -213,7 +213,7 @@ void BufferView::paintSlot(QPainter& painter, int slot) const {
   const bool isNew = content.writer && *content.writer + 1 == m_position;
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(theme.color(slot == m_chosen ? Token::text
-                                  : isNew          ? Token::cut
+                                  : isNew          ? Token::accent
                                                    : Token::line),
                       slot == m_chosen || isNew ? 2 : 1));
   painter.drawRoundedRect(box, 3, 3);

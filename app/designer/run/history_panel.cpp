@@ -44,7 +44,8 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->header()->setStretchLastSection(true);
   for (int column = 0; column < kOutcome; ++column) {
-    m_list->header()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    m_list->header()->setSectionResizeMode(column,
+                                           column == kWhen ? QHeaderView::Interactive : QHeaderView::ResizeToContents);
   }
   auto* head = new QHBoxLayout;
   constexpr int kMargin = 12;
@@ -139,6 +140,9 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
   for (int column = 0; column < kOutcome; ++column) {
     m_list->resizeColumnToContents(column);
   }
+  // Qt counts the check box without what the style puts around it.
+  constexpr int kAroundCheck = 14;
+  m_list->header()->resizeSection(kWhen, m_list->header()->sectionSize(kWhen) + kAroundCheck);
   updateButtons();
 }
 

@@ -344,7 +344,7 @@ void MeasuredPanel::fillTable() {
                                          tr("%1: last arrival planned at %2, measured at %3")
                                              .arg(texts[kName], timeText(part.plannedEnd), timeText(part.measuredEnd)));
         if (column == kLost && part.lost() > Microseconds(0)) {
-          item.setForeground(Theme::instance().color(Token::cut));
+          item.setForeground(Theme::instance().color(Token::warning));
         }
       }
     }

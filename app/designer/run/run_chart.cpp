@@ -122,7 +122,7 @@ void RunChart::draw() {
   }
   for (const double bound : bounds) {
     m_plot->addLevel(tr("bound %1").arg(bound, 0, 'f', 2), bound,
-                     {.color = theme.color(Token::cut), .width = 1.5, .dash = Qt::DashLine});
+                     {.color = theme.color(Token::text), .width = 1.5, .dash = Qt::DashLine});
   }
   m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(theme.color(Token::muted).name(),
                                                               tr("Point at a size to see its values")));
