@@ -196,7 +196,7 @@ Result<std::shared_ptr<const alltoall::Optimum>> verifiedAlltoall(const fabric::
 Method alltoallMethod() {
   return {.id = "alltoall",
           .title = "Optimal alltoall",
-          .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on a route forward data",
+          .description = "All-to-all over the routes of the maximum concurrent flow; GPUs on a route forward data.",
           .collectives = {Collective::alltoall},
           .family = Family::optimal,
           .options = alltoallOptions(),

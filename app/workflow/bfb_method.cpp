@@ -132,7 +132,7 @@ Method bfbMethod() {
           .title = "BFB",
           .description =
               "Breadth-first broadcast: shortest paths, with the load of every step spread exactly evenly; for "
-              "links between GPUs",
+              "links between GPUs.",
           .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
           .family = Family::fewSteps,
           .options = bfbOptions(),

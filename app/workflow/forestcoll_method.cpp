@@ -192,7 +192,7 @@ Method forestCollMethod() {
   return {
       .id = kDefaultMethod,
       .title = "ForestColl",
-      .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards",
+      .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards.",
       .collectives = std::move(collectives),
       .family = Family::optimal,
       .options = forestCollOptions(),

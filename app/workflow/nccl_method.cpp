@@ -70,7 +70,7 @@ Method ncclMethod() {
   return {
       .id = kNcclMethod,
       .title = "NCCL",
-      .description = "The rings that NCCL's search would find on this fabric, joined over the boxes as NCCL does",
+      .description = "The rings that NCCL's search would find on this fabric, joined over the boxes as NCCL does.",
       .collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                       Collective::reduce},
       .options = {{.name = "compute-capability",

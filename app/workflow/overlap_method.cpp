@@ -39,7 +39,7 @@ Method overlapMethod() {
           .title = "ForestColl, overlapped allreduce",
           .description =
               "Reduces and broadcasts at the same time, over roots of unequal shares: faster than "
-              "reduce-scatter then allgather where GPUs have unequal bandwidth",
+              "reduce-scatter then allgather where GPUs have unequal bandwidth.",
           .collectives = {Collective::allreduce},
           .family = Family::optimal,
           .options = {{.name = "seconds",

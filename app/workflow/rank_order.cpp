@@ -186,7 +186,7 @@ std::string gainText(const RankOrder& made) {
   if (!gain.isZero()) {
     return "none: the order as it is is faster, and spreads the ranks of a host; --free looks for such orders";
   }
-  return made.answer.isProved() ? "none: no order is faster" : "none was found";
+  return made.answer.isProved() ? "none, no order is faster" : "none was found";
 }
 
 std::string boundText(const RankOrder& made) {

@@ -152,7 +152,7 @@ Method scclMethod() {
   return {
       .id = "sccl",
       .title = "SCCL",
-      .description = "Search for schedules of few steps, with bounds that prove how good they are",
+      .description = "Search for schedules of few steps, with bounds that prove how good they are.",
       .collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                       Collective::reduce, Collective::alltoall, Collective::gather, Collective::scatter},
       .family = Family::search,

@@ -487,7 +487,7 @@ void MethodsPanel::updateWidgets() {
   m_generate->setToolTip(refusal);
   const QString figure = isMade ? expected() : QString();
   m_methodText->setText(isMade ? QString::fromStdString(method().description) +
-                                     (figure.isEmpty() ? QString() : u".\n"_s + figure)
+                                     (figure.isEmpty() ? QString() : u"\n"_s + figure)
                                : refusal + u'.');
   m_sketch->setVisible(m_shownMethod == "taccl");
   m_search->setVisible(m_shownMethod == "sccl");

@@ -89,6 +89,7 @@ private Q_SLOTS:
     auto* method = fixture.child<QComboBox>("generateMethod");
     for (const workflow::Method& each : workflow::methods()) {
       QVERIFY2(method->findData(QString::fromStdString(each.id)) >= 0, each.id.c_str());
+      QVERIFY2(each.description.ends_with('.') && !each.description.ends_with(".."), each.description.c_str());
     }
     QCOMPARE(method->currentData().toString(), QLatin1String(workflow::kDefaultMethod));
     for (const workflow::Method& each : workflow::methods()) {

@@ -156,7 +156,7 @@ void TestDesignerTools::rankOrder() {
   auto* dialog = opened<OrderDialog>(f, "analyse.rank-order");
   QVERIFY(dialog != nullptr);
   QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), 30'000);
-  QVERIFY2(dialog->summary().contains(u"Gain: none: no order is faster"_s), qPrintable(dialog->summary()));
+  QVERIFY2(dialog->summary().contains(u"Gain: none, no order is faster"_s), qPrintable(dialog->summary()));
   auto* algorithm = dialog->findChild<QComboBox*>(u"orderAlgorithm"_s);
   algorithm->setCurrentIndex(algorithm->findData(u"ring"_s));
   QTRY_VERIFY_WITH_TIMEOUT(dialog->isSettled(), 30'000);
