@@ -2,12 +2,18 @@
 #include "designer/workspace/editor_page.hpp"
 
 #include <QEvent>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <chrono>
 
+#include "designer/canvas/canvas_painter.hpp"
+#include "designer/canvas/legend_placement.hpp"
+#include "designer/theme/theme.hpp"
 #include "designer/workspace/editor_context.hpp"
 
 using namespace Qt::StringLiterals;
+using namespace std::chrono_literals;
 
 namespace coppice::designer {
 
@@ -31,6 +37,15 @@ EditorPage::EditorPage(EditorContext& context)
   m_chip->setToolTip(tr("Bound and cut are as if this were so. A click, or Esc, goes back to the fabric as it is."));
   m_chip->hide();
   m_canvas->installEventFilter(this);
+  auto* placing = new QTimer(this);
+  placing->setSingleShot(true);
+  placing->setInterval(250ms);
+  connect(placing, &QTimer::timeout, this, [this] {
+    if (m_chip->isVisible() && !m_chip->underMouse()) {
+      placeChip();
+    }
+  });
+  connect(m_canvas, &CanvasView::viewChanged, placing, qOverload<>(&QTimer::start));
   const auto end = [this] { m_context.assume({}); };
   connect(m_chip, &QPushButton::clicked, this, end);
   connect(m_end, &QShortcut::activated, this, end);
@@ -63,7 +78,13 @@ void EditorPage::placeChip() {
   constexpr int kMargin = 12;
   m_chip->adjustSize();
   m_chip->resize(std::min(m_chip->width(), m_canvas->width() - 2 * kMargin), m_chip->height());
-  m_chip->move(m_canvas->x() + (m_canvas->width() - m_chip->width()) / 2, m_canvas->geometry().bottom() - m_chip->height() - kMargin);
+  // Off nodes and names, where there is room.
+  const CanvasScene& scene = m_canvas->scene();
+  const Viewpoint viewpoint{m_canvas->zoom(), m_canvas->toView({0, 0})};
+  const Detail detail = detailAt(viewpoint.scale, scene.lines().size(), scene.bounds());
+  CanvasPainter painter(scene, Theme::instance().colors(), m_canvas->state());
+  m_chip->move(m_canvas->pos() + placeBar(m_chip->size(), scene, painter.titleRects(viewpoint.scale, detail), {},
+                                          viewpoint, m_canvas->size()));
 }
 
 }  // namespace coppice::designer

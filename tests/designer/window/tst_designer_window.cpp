@@ -21,6 +21,7 @@
 #include <algorithm>
 
 #include "designer/analysis/what_if_panel.hpp"
+#include "designer/canvas/canvas_painter.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/models/fuzzy_score.hpp"
 #include "designer/theme/theme.hpp"
@@ -710,6 +711,13 @@ void TestDesignerWindow::failureIsShown() {
   QVERIFY(f.strip("statusBound").contains(left));
   auto* chip = f.editor()->page().findChild<QPushButton*>(u"assumptionChip"_s);
   QVERIFY(chip->isVisible() && chip->text().contains(name));
+  const CanvasView& canvas = f.editor()->canvas();
+  const Detail detail = detailAt(canvas.zoom(), canvas.scene().lines().size(), canvas.scene().bounds());
+  CanvasPainter painter(canvas.scene(), Theme::instance().colors(), canvas.state());
+  for (const QRectF& box : painter.titleRects(canvas.zoom(), detail)) {
+    const QRectF shown(canvas.toView(box.topLeft()), box.size() * canvas.zoom());
+    QVERIFY2(!shown.translated(canvas.pos()).intersects(chip->geometry()), "the chip lies on the name of a box");
+  }
   // Esc ends it, wherever the keyboard is; so does a click on the chip.
   table->setFocus();
   QTest::keyClick(table, Qt::Key_Escape);
