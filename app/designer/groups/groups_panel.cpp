@@ -13,6 +13,7 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/jobs/bound.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "workflow/concurrent_schedules.hpp"
 
@@ -121,10 +122,6 @@ QString meshExample(const Model& model) {
     }
   }
   return outer == 1 ? QString::number(gpus) : u"%1x%2"_s.arg(outer).arg(gpus / outer);
-}
-
-QString collectiveOf(const schedule::ConcurrentGroup& group) {
-  return QString::fromUtf8(toString(group.collective).data());
 }
 
 }  // namespace
@@ -318,7 +315,7 @@ void GroupsPanel::fillGroups() {
     }
     const Bandwidth rate = m_answer->optimum->upper * first.weight;
     setCell(*m_groups, row, 0, QString::number(alike.groups.size()), true);
-    setCell(*m_groups, row, 1, collectiveOf(first), false);
+    setCell(*m_groups, row, 1, collectiveName(first.collective), false);
     setCell(*m_groups, row, 2, QString::number(first.ranks.size()), true);
     setCell(*m_groups, row, 3, decimal(rate), true, exactly(rate));
     setCell(*m_groups, row, 4, percentOf(alike.demand, Rational(1)), true, exactly(alike.demand));
@@ -374,7 +371,7 @@ Overlay GroupsPanel::marks() const {
     hull.category = static_cast<int>(i);
     hull.isDashed = !isChosen;
     if (i == chosen.groups.front()) {
-      hull.label = collectiveOf(group) + u", "_s + gigabytes(m_answer->optimum->upper * group.weight);
+      hull.label = collectiveName(group.collective) + u", "_s + gigabytes(m_answer->optimum->upper * group.weight);
       if (chosen.groups.size() > 1) {
         hull.label += tr(", one of %1 groups").arg(chosen.groups.size());
       }

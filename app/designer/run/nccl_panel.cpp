@@ -26,6 +26,12 @@ namespace {
 
 using What = MeasuredChart::What;
 
+/// With its colour, since a label keeps that of the palette it was first shown with.
+QString linkText(int arc, const QString& link) {
+  return u"<a href=\"%1\" style=\"color: %2\">%3</a>"_s.arg(arc).arg(Theme::instance().color(Token::accent).name(),
+                                                                     link.toHtmlEscaped());
+}
+
 /// "Rings reach 40 GB/s, 72.7 % of the bound; g0 → s1 holds them back"
 QString reached(const NcclView& view, const nccl::Reach& reach, bool isRich) {
   const nccl::Load& load = reach.load;
@@ -39,7 +45,7 @@ QString reached(const NcclView& view, const nccl::Reach& reach, bool isRich) {
       .replace(u"%1"_s, name)
       .replace(u"%2"_s, isRich ? u"<b>"_s + gigabytes(load.algbw) + u"</b>"_s : gigabytes(load.algbw))
       .replace(u"%3"_s, percentOf(load.algbw, view.on->bound))
-      .replace(u"%4"_s, isRich ? u"<a href=\"%1\">%2</a>"_s.arg(load.arc).arg(link.toHtmlEscaped()) : link);
+      .replace(u"%4"_s, isRich ? linkText(load.arc, link) : link);
 }
 
 QString answerOf(const NcclView& view, bool isRich) {
