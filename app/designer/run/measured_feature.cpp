@@ -275,7 +275,7 @@ void MeasuredFeature::addImportActions() {
                  MeasuredPanel::expectationTitle(),
                  tr("Show the rings, trees and NVLS that NCCL's own search would find on this fabric, what they reach, "
                     "and what it would choose at each size. No log is needed."),
-                 {},
+                 {QKeySequence(u"Ctrl+K, 6"_s)},
                  u"history"_s},
                 [this](bool) { expect(); });
   enable({"file.export-nccl", "schedule.expect-nccl"}, false);
