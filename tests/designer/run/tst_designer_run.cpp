@@ -78,6 +78,11 @@ private:
     RunEnvironment result;
     result.ssh.configFile = m_sshd.config().toStdString();
     result.ssh.connectTimeout = 60;
+    // No test depends on how fast the machine is.
+    for (auto limit : {&remote::Limits::login, &remote::Limits::script, &remote::Limits::selfTest,
+                       &remote::Limits::reach, &remote::Limits::start}) {
+      result.limits.*limit = std::chrono::milliseconds(kPatience);
+    }
     result.executor = QStringLiteral(COPPICE_STAND_IN);
     result.localFolder = m_runs.filePath("local");
     return result;
