@@ -62,18 +62,6 @@ struct PartProblem {
     }
     return key;
   }
-  /// No more than enters the GPU, or the hub, with the least.
-  [[nodiscard]] Rational limit() const {
-    std::vector<Rational> into(static_cast<std::size_t>(graph.nodeCount));
-    for (const lp::RateArc& arc : graph.arcs) {
-      into[arc.head] += arc.bandwidth.gigabytesPerSecond();
-    }
-    Rational least = into[graph.gpus.front()];
-    for (const int gpu : graph.gpus) {
-      least = std::min(least, into[gpu]);
-    }
-    return least;
-  }
 };
 
 /// Hubs, and the parts into which the fabric falls without them.
@@ -262,7 +250,7 @@ private:
       for (std::size_t part = 0; part < split.parts.size(); ++part) {
         throwIfCancelled(m_progress);
         PartProblem problem = problemOf(split, static_cast<int>(part), split.hubs[hub], shares[hub]);
-        least = std::min(least, problem.limit());
+        least = std::min(least, leastIntoGpu(problem.graph).gigabytesPerSecond());
         const auto [found, isNew] = numberOf.try_emplace(problem.key(), kinds.size());
         if (isNew) {
           kinds.push_back({std::move(problem), m_upper * shares[hub]});
@@ -414,7 +402,7 @@ private:
       throwIfCancelled(m_progress);
       const std::vector<int>& hubs = joining.hubs[part];
       const PartProblem problem = mergedProblem(split, part, {});
-      if (hubs.empty() || problem.limit() < m_upper.gigabytesPerSecond() * kWorthIt) {
+      if (hubs.empty() || leastIntoGpu(problem.graph) < m_upper * kWorthIt) {
         return std::nullopt;
       }
       joining.kinds[problem.key()].push_back(part);
@@ -439,15 +427,9 @@ private:
 
   [[nodiscard]] std::optional<TreePacking> packPart(const PartProblem& problem, const Rational& upper,
                                                     const Joining& joining) const {
-    auto packing =
-        packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(std::min(upper, problem.limit())),
-                  m_budget / static_cast<int>(joining.kinds.size() + 2), m_progress);
-    const bool isSpanning =
-        packing && !packing->algbw().isZero() &&
-        std::all_of(packing->parts.begin(), packing->parts.end(), [&](const TreePacking::Part& part) {
-          return part.tree.edges.size() + 1 >= problem.graph.gpus.size();
-        });
-    return isSpanning ? std::move(packing) : std::nullopt;
+    auto packing = packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(upper),
+                             m_budget / static_cast<int>(joining.kinds.size() + 2), m_progress);
+    return packing && !packing->algbw().isZero() ? std::move(packing) : std::nullopt;
   }
 
   /// By number of a node in joiningProblem(): the node of the fabric.

@@ -24,8 +24,8 @@ namespace coppice::forestcoll {
 /// which is the bound.
 ///
 /// Where that falls short, as over planes that each have some of the GPUs of every box, a tree takes several hubs: in
-/// most parts the hubs count as one node, so that each GPU hangs on any of them, and in turn one of the equal parts with
-/// the most room joins them, with trees that reach every hub. The more parts there are, the less joining takes.
+/// most parts the hubs count as one node, so that each GPU hangs on any of them, and in turn one of the equal parts
+/// with the most room joins them, with trees that reach every hub. The more parts there are, the less joining takes.
 /// @param mayBranch by node
 /// nullopt where there are no such hubs, where parts differ in too many ways, and where less than 99 % of `upper` can
 /// be reached. Throws OverflowError, CancelledError.

@@ -528,10 +528,13 @@ Parts ColumnSearch::roundedParts() const {
   return rounded;
 }
 
-/// In exact arithmetic.
+/// In exact arithmetic; and the trees reach all GPUs, which one that was grown at weights beyond all numbers may not.
 bool ColumnSearch::fits(const Parts& parts) const {
   std::vector<Int128> loads(m_links.size(), 0);
   for (std::size_t tree = 0; tree < parts.numerators.size(); ++tree) {
+    if (parts.numerators[tree] > 0 && m_trees[tree].edges.size() + 1 < m_graph.gpus.size()) {
+      return false;
+    }
     for (const auto& [link, times] : m_trees[tree].uses) {
       loads[link] += Int128{parts.numerators[tree]} * times;
     }
@@ -762,6 +765,18 @@ ColumnTrees write(const fabric::Fabric& fabric, const TreeGraph& graph, const Tr
 
 }  // namespace
 
+Bandwidth leastIntoGpu(const TreeGraph& graph) {
+  std::vector<Rational> into(static_cast<std::size_t>(graph.nodeCount));
+  for (const lp::RateArc& arc : graph.arcs) {
+    into[arc.head] += arc.bandwidth.gigabytesPerSecond();
+  }
+  Rational least = into[graph.gpus.front()];
+  for (const int gpu : graph.gpus) {
+    least = std::min(least, into[gpu]);
+  }
+  return Bandwidth(least);
+}
+
 Bandwidth TreePacking::algbw() const {
   int64_t count = 0;
   for (const Part& part : parts) {
@@ -773,7 +788,9 @@ Bandwidth TreePacking::algbw() const {
 std::optional<TreePacking> packTrees(const TreeGraph& graph, const std::vector<bool>& mayBranch,
                                      const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
                                      std::chrono::milliseconds budget, const Progress& progress) {
-  return ColumnSearch(graph, mayBranch, mixture, upper, budget, progress).run();
+  // A rate far beyond the links makes weights overflow.
+  const Bandwidth reachable = std::min(upper, leastIntoGpu(graph));
+  return ColumnSearch(graph, mayBranch, mixture, reachable, budget, progress).run();
 }
 
 std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,

@@ -54,6 +54,9 @@ struct ColumnTrees {
                                                         const std::optional<TreeMixture>& mixture,
                                                         const Bandwidth& upper, const Progress& progress);
 
+/// What enters the GPU with the least: no trees do better.
+[[nodiscard]] Bandwidth leastIntoGpu(const TreeGraph& graph);
+
 /// The same on a graph whose links are alike both ways.
 /// @param mayBranch by node  @param budget of work, spent up to three times
 /// Throws OverflowError, CancelledError.

@@ -35,11 +35,12 @@ QByteArray read(const QString& path) {
 struct Imported : Fixture {
   Imported() : panel(window->findChild<MeasuredPanel*>()) {}
 
-  void openTwoBoxes() const {
-    const auto made = presets::make("dgx-h100", {{"boxes", "2"}});
+  void open(const std::string& preset, const std::string& boxes) const {
+    const auto made = presets::make(preset, {{"boxes", boxes}});
     QVERIFY(made);
-    window->workspace().adopt(readArranged(*made).model, {}, u"two"_s);
+    window->workspace().adopt(readArranged(*made).model, {}, u"fabric"_s);
   }
+  void openTwoBoxes() const { open("dgx-h100", "2"); }
   [[nodiscard]] bool waitForView() const {
     return QTest::qWaitFor([&] { return panel->nccl().view() != nullptr; }, waiting::kPatience);
   }
@@ -109,9 +110,7 @@ void TestDesignerNccl::pastedLog() {
 /// Our version of NCCL's search stands in for a log: what it reaches, draws and chooses, and the same after an edit.
 void TestDesignerNccl::withoutALog() {
   const Imported f;
-  const auto made = presets::make("dgx-h100", {{"boxes", "1"}});
-  QVERIFY(made);
-  f.window->workspace().adopt(readArranged(*made).model, {}, u"one"_s);
+  f.open("dgx-h100", "1");
   f.run("schedule.expect-nccl");
   QVERIFY(f.waitForView());
   QCOMPARE(f.window->workspace().mode(), Mode::schedule);
@@ -152,9 +151,7 @@ void TestDesignerNccl::withoutALog() {
 /// Rings that leave a box through another GPU have figures and a drawing, but no schedule; the method says where.
 void TestDesignerNccl::withoutALogThroughOtherGpus() {
   const Imported f;
-  const auto made = presets::make("dgx-a100", {{"boxes", "2"}});
-  QVERIFY(made);
-  f.window->workspace().adopt(readArranged(*made).model, {}, u"two"_s);
+  f.open("dgx-a100", "2");
   f.run("schedule.expect-nccl");
   QVERIFY(f.waitForView());
   QVERIFY2(f.panel->nccl().answer().contains(u"Rings reach"_s), qPrintable(f.panel->nccl().answer()));
@@ -168,9 +165,7 @@ void TestDesignerNccl::withoutALogThroughOtherGpus() {
 /// The card of a schedule says what its method says: of NCCL's rings also what NVLS reaches, and what NCCL would take.
 void TestDesignerNccl::cardOfTheMethod() {
   const Imported f;
-  const auto made = presets::make("dgx-h100", {{"boxes", "1"}});
-  QVERIFY(made);
-  f.window->workspace().adopt(readArranged(*made).model, {}, u"one"_s);
+  f.open("dgx-h100", "1");
   ScheduleOptions options;
   options.method = "nccl";
   options.collective = Collective::allreduce;
@@ -264,9 +259,7 @@ void TestDesignerNccl::editsAreFollowed() {
 
 void TestDesignerNccl::otherFabric() {
   const Imported f;
-  const auto made = presets::make("dgx-a100", {{"boxes", "1"}});
-  QVERIFY(made);
-  f.window->workspace().adopt(readArranged(*made).model, {}, u"one"_s);
+  f.open("dgx-a100", "1");
   f.drop({data("two_h100.log")});
   QVERIFY(f.waitForView());
   QVERIFY2(f.panel->nccl().answer().contains(u"16 ranks"_s), qPrintable(f.panel->nccl().answer()));
