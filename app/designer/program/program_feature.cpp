@@ -248,17 +248,17 @@ void ProgramFeature::openSchedule() {
   }
   m_schedule = entry->result;
   m_isFile = false;
-  m_panel->open(
-      programName(entry->name, entry->result->k) + u".xml"_s,
-      [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<ProgramPanel::Made> {
-        ExportCheck check = checkExport(*result, {.runtime = runtime}, progress, Remedies::settings);
-        if (check.xml.empty()) {
-          return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
-                                        : Error{ErrorCode::limit, check.summary.toStdString(),
-                                                "the checklist of Export Schedule suggests settings that fit"};
-        }
-        return ProgramPanel::Made{std::move(check.xml), std::move(check.origins)};
-      });
+  m_panel->open(programName(entry->name, entry->result->k) + u".xml"_s,
+                [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<MadeProgram> {
+                  ExportCheck check = checkExport(*result, {.runtime = runtime}, progress, Remedies::settings);
+                  if (check.xml.empty()) {
+                    return progress.isCancelled()
+                               ? Error{ErrorCode::cancelled, "cancelled"}
+                               : Error{ErrorCode::limit, check.summary.toStdString(),
+                                       "the checklist of Export Schedule suggests settings that fit"};
+                  }
+                  return MadeProgram{std::move(check.xml), std::move(check.origins)};
+                });
 }
 
 void ProgramFeature::showDock() {

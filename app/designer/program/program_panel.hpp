@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
 #include <QLabel>
-#include <QListWidget>
-#include <QProgressBar>
-#include <QPushButton>
-#include <QSlider>
-#include <QSplitter>
 #include <QStackedWidget>
 #include <QTabWidget>
-#include <QTimer>
-#include <QToolButton>
 #include <QTreeView>
-#include <QTreeWidget>
 #include <QWidget>
-#include <functional>
-#include <memory>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "designer/export/check_list.hpp"
-#include "designer/jobs/latest_job.hpp"
 #include "designer/program/block_view.hpp"
-#include "designer/program/buffer_view.hpp"
+#include "designer/program/buffer_page.hpp"
+#include "designer/program/deadlock_page.hpp"
+#include "designer/program/operation_tree.hpp"
+#include "designer/program/program_head.hpp"
+#include "designer/program/program_reader.hpp"
 #include "designer/program/program_reading.hpp"
-#include "designer/program/ring_view.hpp"
 #include "designer/program/step_model.hpp"
-#include "designer/schedules/job_progress.hpp"
+#include "designer/program/wait_page.hpp"
 #include "workflow/target.hpp"
 
 namespace coppice::designer {
@@ -44,32 +36,23 @@ public:
   enum Page { kWaits, kBuffers, kBlocks, kRing, kChecks };
 
   explicit ProgramPanel(QWidget* parent = nullptr);
-  ~ProgramPanel() override;
 
-  struct Made {
-    std::string xml;
-    lowering::StepOrigins origins;  ///< of its steps; empty = not known
-  };
-  using Make = std::function<Result<Made>(program::Runtime runtime, const Progress& progress)>;
-  /// Which trees the steps of a program that was read serve; empty = none are known.
-  using Find = std::function<lowering::StepOrigins(const program::Program& program, program::Runtime runtime,
-                                                   const Progress& progress)>;
   /// Reads and judges on another thread, and finds there which trees the steps serve.
-  void open(const QString& path, std::string xml, Find find = {});
+  void open(const QString& path, std::string xml, FindOrigins find = {});
   /// The same with a text that is made there first, for each runtime that is chosen.
-  void open(const QString& name, Make make);
+  void open(const QString& name, MakeProgram make);
   /// Whether there is a schedule whose program could be shown.
-  void setHasSchedule(bool hasSchedule) { m_ofSchedule->setEnabled(hasSchedule); }
-  [[nodiscard]] bool isReading() const { return m_isReading; }
+  void setHasSchedule(bool hasSchedule) { m_head->setHasSchedule(hasSchedule); }
+  [[nodiscard]] bool isReading() const { return m_reader.isReading(); }
   /// Shows no program.
   void close();
   /// nullptr: nothing is open, or it is not readable.
   [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
   /// A program, or a file of another target.
-  [[nodiscard]] bool hasFile() const { return m_reading || m_target; }
+  [[nodiscard]] bool hasFile() const { return m_reading || m_operations->file(); }
   /// The runtime takes the program and it does what it should.
-  [[nodiscard]] bool isOk() const { return m_target ? m_target->isOk : m_reading && m_reading->studied.judgement.ok; }
-  [[nodiscard]] QString verdict() const { return m_verdict->text(); }
+  [[nodiscard]] bool isOk() const;
+  [[nodiscard]] QString verdict() const { return m_head->verdict(); }
   [[nodiscard]] QString facts() const { return m_facts->text(); }
   /// The deadlock or the first wrong step, in words; empty where there is none.
   [[nodiscard]] QString finding() const { return m_finding->text(); }
@@ -82,17 +65,17 @@ public:
   /// What the trees of the program's schedule are called.
   void setTreeName(const TreeName& name);
   /// "2 trees: 60 steps"; empty where no tree is chosen, or none is known.
-  [[nodiscard]] QString treesText() const { return m_trees->text(); }
+  [[nodiscard]] QString treesText() const { return m_head->trees(); }
   /// To the last step that the current one waits for (-1), or to the first that waits for it (1).
   void walk(int direction);
   /// After the first events of the replay, this many.
   void setPosition(std::size_t position);
-  [[nodiscard]] std::size_t position() const { return m_position; }
+  [[nodiscard]] std::size_t position() const { return m_buffers->position(); }
   [[nodiscard]] Page page() const { return static_cast<Page>(m_pages->currentIndex()); }
   [[nodiscard]] StepModel& model() { return m_model; }
-  [[nodiscard]] BufferView& buffers() { return *m_buffers; }
+  [[nodiscard]] BufferView& buffers() { return m_buffers->view(); }
   [[nodiscard]] BlockView& blocks() { return *m_blocks; }
-  [[nodiscard]] RingView& ring() { return *m_ring; }
+  [[nodiscard]] RingView& ring() { return m_deadlock->ring(); }
 
 Q_SIGNALS:
   void openWanted();
@@ -108,88 +91,46 @@ Q_SIGNALS:
   void readingChanged();
 
 private:
-  struct Read {
-    std::shared_ptr<const std::string> xml = {};
-    ProgramReadingPtr reading = {};
-    std::shared_ptr<const workflow::TargetFile> target = {};  ///< in place of a reading
-    std::optional<Error> error = {};
-  };
-  using ReadPtr = std::shared_ptr<const Read>;
-
   QWidget* makeBody();
-  QWidget* makeHead(QWidget* parent);
-  QWidget* makeWaits();
-  QWidget* makeBuffers();
-  QWidget* makeRing();
+  QWidget* makeSteps();
+  QWidget* makeChecks();
   void connectAll();
   void start(const QString& path);
   void judge();
-  void receive(const ReadPtr& answer);
+  void stop();
+  void receive(const ProgramAnswerPtr& answer);
   void showReading(const ProgramReadingPtr& reading);
-  void showError(const Error& error);
+  void showError(const Error& error, bool hasText);
   void showTarget(const std::shared_ptr<const workflow::TargetFile>& file);
-  void fillOperations(QTreeWidgetItem* item);
-  void showFinding();
+  void setFinding(const QString& text);
+  void goToFinding();
   void showTrees();
-  void fillRanks();
   void fillWaits();
-  void fillRing();
-  void refreshBuffers();
-  void setRankFilter(int index);
+  void setRank(int rank);
   void select(const program::StepPlace& place);
+  void showCurrent();
   void tellCurrent();
-  void saveChanged();
-  [[nodiscard]] std::shared_ptr<const verify::ProgramReplay> replay() const;
-  [[nodiscard]] QString nameOf(const program::StepPlace& place) const;
 
-  QString m_path;
-  std::shared_ptr<const std::string> m_xml;
-  Find m_find;
-  Make m_make;  ///< of the text; empty = it came from a file
-  bool m_isReading = false;
-  bool m_isFilling = false;
+  ProgramReader m_reader;
   bool m_isGuided = false;  ///< the current step follows something else
   ProgramReadingPtr m_reading;
   std::optional<program::StepPlace> m_current;
   std::set<TreeRef> m_chosenTrees;
   TreeName m_treeName;
-  std::size_t m_position = 0;
   StepModel m_model;
 
   QStackedWidget* m_stack;
-  QLabel* m_file;
-  QLabel* m_verdict;
-  QLabel* m_facts;
+  ProgramHead* m_head;
   QLabel* m_finding;
-  QLabel* m_trees;
-  QComboBox* m_runtime;
-  QComboBox* m_rank;
-  QProgressBar* m_progress;
-  QToolButton* m_cancel;
-  QToolButton* m_ofSchedule;
-  QToolButton* m_closeFile;
   QTreeView* m_tree;
-  QTreeWidget* m_operations;  ///< of a target's file, in place of m_tree
-  std::shared_ptr<const workflow::TargetFile> m_target;
+  OperationTree* m_operations;  ///< of a target's file, in place of m_tree
   QTabWidget* m_pages;
-  QLabel* m_step;
-  QListWidget* m_before;
-  QListWidget* m_after;
-  QComboBox* m_variant;
-  QComboBox* m_bufferRank;
-  QSlider* m_slider;
-  QLabel* m_moment;
-  QLabel* m_slot;
-  BufferView* m_buffers;
+  WaitPage* m_waits;
+  BufferPage* m_buffers;
   BlockView* m_blocks;
-  RingView* m_ring;
-  QListWidget* m_ringList;
-  QLabel* m_remedy;
-  QPushButton* m_save;
+  DeadlockPage* m_deadlock;
+  QLabel* m_facts;
   CheckList* m_checks;
-  QTimer m_tick;
-  std::shared_ptr<JobProgress> m_jobProgress;
-  LatestJob<ReadPtr> m_job;
 };
 
 }  // namespace coppice::designer

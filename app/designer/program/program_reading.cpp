@@ -2,6 +2,8 @@
 #include "designer/program/program_reading.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace coppice::designer {
 
@@ -54,6 +56,24 @@ std::vector<program::StepPlace> ProgramReading::stepsOf(const std::set<TreeRef>&
     std::stable_sort(steps.begin(), steps.end(), [&](const auto& a, const auto& b) { return when(a) < when(b); });
   }
   return steps;
+}
+
+std::optional<program::StepPlace> ProgramReading::alongWaits(const program::StepPlace& place, int direction,
+                                                             const verify::ProgramReplay* replay) const {
+  constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  const auto reasons = direction < 0 ? links.waitsFor(place) : links.releases(place);
+  const auto doneAt = [replay](const program::StepPlace& step) {
+    const auto position = replay != nullptr ? replay->positionAfter(step) : std::nullopt;
+    return position ? std::size_t{replay->events()[*position - 1].round} : kNever;
+  };
+  // Its own threadblock says least, so where two are equal the other reason is followed.
+  const auto keyOf = [&](const program::StepLink& link) {
+    const std::size_t at = doneAt(link.place);
+    return std::pair(direction < 0 ? at : kNever - at, link.reason != program::WaitReason::order);
+  };
+  const auto found = std::max_element(reasons.begin(), reasons.end(),
+                                      [&](const auto& a, const auto& b) { return keyOf(a) < keyOf(b); });
+  return found != reasons.end() ? std::optional(found->place) : std::nullopt;
 }
 
 }  // namespace coppice::designer

@@ -4,6 +4,7 @@
 #include <QString>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct ProgramReading {
   [[nodiscard]] bool serves(const program::StepPlace& place, const std::set<TreeRef>& trees) const;
   /// All that serve one of them, in the order in which they happen.
   [[nodiscard]] std::vector<program::StepPlace> stepsOf(const std::set<TreeRef>& trees) const;
+  /// The last step that this one waits for (-1), or the first that waits for it (1); nullopt = there is none.
+  /// @param replay says when steps are done; nullptr = not known @pre the step exists
+  [[nodiscard]] std::optional<program::StepPlace> alongWaits(const program::StepPlace& place, int direction,
+                                                             const verify::ProgramReplay* replay) const;
 
 private:
   /// nullptr: it is not known, or there is no such step.

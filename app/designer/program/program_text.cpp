@@ -51,6 +51,46 @@ QString programFacts(const verify::ProgramJudgement& judgement) {
   return parts.join(u" · "_s);
 }
 
+QString targetFacts(const workflow::TargetFile& file) {
+  QStringList facts;
+  for (const workflow::Fact& fact : file.facts) {
+    if (!fact.text.empty()) {
+      facts << QString::fromStdString(fact.text);
+    }
+  }
+  return facts.join(u'\n');
+}
+
+QString verdictText(const ProgramReading& reading) {
+  const verify::ProgramJudgement& judgement = reading.studied.judgement;
+  const std::string_view runtime = program::toString(reading.runtime);
+  const QString name = QString::fromUtf8(runtime.data(), static_cast<qsizetype>(runtime.size()));
+  return judgement.ok ? u"✓ "_s + tr("Verified: %1 runs it, and its result is that of %2")
+                                      .arg(name, collectiveName(judgement.verdict.collective))
+                      : tr("Not verified for %1").arg(name);
+}
+
+QString verdictText(const workflow::TargetFile& file) {
+  return file.isOk ? u"✓ "_s + tr("Verified: its result is that of %1").arg(QString::fromStdString(file.collective))
+                   : tr("Not verified");
+}
+
+QString findingText(const ProgramReading& reading) {
+  const verify::ProgramStudy& study = reading.study();
+  const verify::ProgramJudgement& judgement = reading.studied.judgement;
+  if (!study.ring.empty()) {
+    return tr("Deadlock: %1 wait for each other in a ring.")
+        .arg(counted(static_cast<qsizetype>(study.ring.size()), tr("step"), tr("steps")));
+  }
+  if (study.firstWrong) {
+    const QString text = QString::fromStdString(verify::describe(reading.program(), *study.firstWrong));
+    return (study.isWrongInPlace ? tr("First wrong in place: %1.") : tr("First wrong out of place: %1.")).arg(text);
+  }
+  const auto fault = std::find_if(judgement.findings.begin(), judgement.findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; });
+  return judgement.ok || fault == judgement.findings.end() ? QString() : QString::fromStdString(describe(*fault));
+}
+
 QString stepMeaning(program::StepType type) {
   switch (type) {
     case program::StepType::send:

@@ -4,11 +4,19 @@
 #include <QString>
 
 #include "designer/program/program_reading.hpp"
+#include "workflow/target.hpp"
 
 namespace coppice::designer {
 
 /// "“ring” · AllGather · 16 ranks · …": what a program is, in one line.
 [[nodiscard]] QString programFacts(const verify::ProgramJudgement& judgement);
+/// The facts of a file of another target, one a line.
+[[nodiscard]] QString targetFacts(const workflow::TargetFile& file);
+/// "✓ Verified: …" or "Not verified …".
+[[nodiscard]] QString verdictText(const ProgramReading& reading);
+[[nodiscard]] QString verdictText(const workflow::TargetFile& file);
+/// The deadlock, the first wrong step, or else the first fault; empty where there is none.
+[[nodiscard]] QString findingText(const ProgramReading& reading);
 /// What a step is and does, when, and for which trees. @param replay nullptr = not known when
 [[nodiscard]] QString stepSentence(const ProgramReading& reading, const program::StepPlace& place,
                                    const verify::ProgramReplay* replay, const TreeName& treeName = {});

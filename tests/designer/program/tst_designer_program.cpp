@@ -108,6 +108,7 @@ private Q_SLOTS:
   void aDeadlockIsNamedAtOnce();
   void aWrongResultIsTraced();
   void limitsOfEachRuntime();
+  void madeForEachRuntime();
   void plansOfAnotherTarget();
   void unreadableFiles();
   void stoppedWhileReading();
@@ -416,6 +417,26 @@ void TestDesignerProgram::limitsOfEachRuntime() {
   QCOMPARE(f.panel->rows().front().state, CheckState::bad);
   QVERIFY(!f.panel->finding().isEmpty());
   QCOMPARE(f.panel->current(), std::optional(StepPlace{1, 0, 1}));
+}
+
+/// A text is made again for each runtime. Where it cannot be made, the one before says nothing of it.
+void TestDesignerProgram::madeForEachRuntime() {
+  const Fixture f;
+  QSignalSpy read(f.panel, &ProgramPanel::readingChanged);
+  f.panel->open(u"made.xml"_s, [](Runtime runtime, const Progress& /*progress*/) -> Result<MadeProgram> {
+    if (runtime != Runtime::msccl) {
+      return Error{.code = ErrorCode::limit, .message = "too large"};
+    }
+    return MadeProgram{writeMscclXml(ringAllgather(3, 1, true), runtime), {}};
+  });
+  QVERIFY(read.wait(kLong));
+  QVERIFY2(f.panel->isOk(), qPrintable(f.panel->verdict()));
+  auto* runtime = f.child<QComboBox>("programRuntime");
+  runtime->setCurrentIndex(runtime->findData(static_cast<int>(Runtime::rccl)));
+  QVERIFY(read.wait(kLong));
+  QVERIFY(!f.panel->reading());
+  QCOMPARE(f.panel->verdict(), u"There is no program"_s);
+  QVERIFY(f.panel->finding().contains(u"too large"_s, Qt::CaseInsensitive));
 }
 
 void TestDesignerProgram::plansOfAnotherTarget() {
