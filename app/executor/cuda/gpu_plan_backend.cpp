@@ -11,6 +11,7 @@
 #include "cuda/opened_backend.hpp"
 #include "cuda/plan_wiring.hpp"
 #include "engine/buffers.hpp"
+#include "engine/run_failures.hpp"
 #include "mscclpp/plan_shell.hpp"
 
 namespace coppice::executor::cuda {
@@ -381,7 +382,7 @@ std::int64_t GpuPlanBackend::damagedGuards() {
 
 RunResult GpuPlanBackend::run(const RunRequest& request) {
   if (!m_isReady) {
-    return RunFailure{.error = {.message = "a run before its preparation"}, .stuck = {}};
+    return unpreparedRun();
   }
   try {
     m_loop.begin();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda/pause.hpp"
+#include "engine/run_failures.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
@@ -24,6 +25,13 @@ RunFailure failureOf(const Error& error) {
 }
 
 }  // namespace
+
+Error unendedKernel() {
+  return {.code = ErrorCode::internal,
+          .message =
+              "the kernel did not end within " + std::to_string(static_cast<int>(kStopSeconds)) + " s of being stopped",
+          .fix = "look at the system log for errors of the GPU"};
+}
 
 RunResult LaunchLoop::run(const RunRequest& request, Launchable& what) {
   RunTimes times;
@@ -81,20 +89,13 @@ std::optional<RunFailure> LaunchLoop::wait(int launched, const RunRequest& reque
       }
       if (stopped && secondsOf(now - *stopped) > kStopSeconds) {
         m_isLost = true;
-        return RunFailure{.exit = RunExit::internal,
-                          .error = {.code = ErrorCode::internal,
-                                    .message = "the kernel did not end within " +
-                                               std::to_string(static_cast<int>(kStopSeconds)) + " s of being stopped",
-                                    .fix = "look at the system log for errors of the GPU"},
-                          .stuck = {}};
+        return RunFailure{.exit = RunExit::internal, .error = unendedKernel(), .stuck = {}};
       }
     }
     pause.rest();
   }
   if (!failure && m_isAborted) {
-    failure = RunFailure{.exit = RunExit::cancelled,
-                         .error = {.code = ErrorCode::cancelled, .message = "the run was stopped"},
-                         .stuck = {}};
+    failure = stoppedRun();
   }
   return failure;
 }

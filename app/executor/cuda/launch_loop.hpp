@@ -13,6 +13,8 @@
 namespace coppice::executor::cuda {
 
 inline constexpr double kStopSeconds = 10;  ///< for the blocks to see an abort
+/// They did not see it.
+[[nodiscard]] Error unendedKernel();
 
 /// What GPUs need not be told.
 struct Tuning {

@@ -10,6 +10,7 @@
 #include "cuda/launch_loop.hpp"
 #include "cuda/opened_backend.hpp"
 #include "cuda/station.hpp"
+#include "engine/run_failures.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
@@ -30,14 +31,12 @@ public:
   std::vector<int> localRanks() const override { return m_station.localRanks(); }
   RankBuffers buffers(int /*rank*/) override { return {}; }
   Outcome write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data) override {
-    return m_station.isReady() ? m_station.write(rank, kind, offset, data)
-                               : Outcome(Error{.message = "data before the preparation"});
+    return m_station.write(rank, kind, offset, data);
   }
   Outcome read(int rank, BufferKind kind, std::int64_t offset, std::span<std::byte> data) override {
-    return m_station.isReady() ? m_station.read(rank, kind, offset, data)
-                               : Outcome(Error{.message = "data before the preparation"});
+    return m_station.read(rank, kind, offset, data);
   }
-  std::int64_t damagedGuards() override { return m_station.isReady() ? m_station.damagedGuards() : 0; }
+  std::int64_t damagedGuards() override { return m_station.damagedGuards(); }
   RunResult run(const RunRequest& request) override;
   void abort() noexcept override {
     m_loop.noteAbort();
@@ -108,12 +107,8 @@ MemoryNeed SoloBackend::need(const Plan& plan, const Geometry& geometry) const {
   if (!layout) {
     return {};  // prepare says why
   }
-  MemoryNeed need;
-  for (std::size_t device = 0; device < layout->sizes.arenas.size(); ++device) {
-    need.deviceBytes = std::max(need.deviceBytes, layout->sizes.onDevice(device));
-  }
-  need.hostBytes = checkedAdd(layout->sizes.progress, layout->sizes.privateRings);
-  return need;
+  return {.hostBytes = checkedAdd(layout->sizes.progress, layout->sizes.privateRings),
+          .deviceBytes = layout->sizes.onFullestDevice()};
 }
 
 std::int64_t SoloBackend::pieceBytes(const Plan& plan, DataType /*type*/, std::int64_t bytes) const {
@@ -151,7 +146,7 @@ Outcome SoloBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
 
 RunResult SoloBackend::run(const RunRequest& request) {
   if (!m_station.isReady()) {
-    return RunFailure{.error = {.message = "a run before its preparation"}, .stuck = {}};
+    return unpreparedRun();
   }
   try {
     m_loop.begin();

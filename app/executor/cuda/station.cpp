@@ -32,6 +32,14 @@ std::int64_t Station::Sizes::onDevice(std::size_t device) const {
   return bytes;
 }
 
+std::int64_t Station::Sizes::onFullestDevice() const {
+  std::int64_t most = 0;
+  for (std::size_t device = 0; device < arenas.size(); ++device) {
+    most = std::max(most, onDevice(device));
+  }
+  return most;
+}
+
 // ---- room
 
 Outcome Station::load(DataType type) {
@@ -295,6 +303,9 @@ unsigned char* Station::blockOf(int rank) const {
 }
 
 Outcome Station::write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data) {
+  if (!isReady()) {
+    return Error{.message = "data before the preparation"};
+  }
   const BufferLayout buffers = layOutBuffers(*m_plan, m_geometry, rank);
   return m_gpus.copyTo(deviceOf(rank),
                        blockOf(rank) + (kind == BufferKind::input ? buffers.input : buffers.output) + offset,
@@ -302,6 +313,9 @@ Outcome Station::write(int rank, BufferKind kind, std::int64_t offset, std::span
 }
 
 Outcome Station::read(int rank, BufferKind kind, std::int64_t offset, std::span<std::byte> data) {
+  if (!isReady()) {
+    return Error{.message = "data before the preparation"};
+  }
   const BufferLayout buffers = layOutBuffers(*m_plan, m_geometry, rank);
   return m_gpus.copyFrom(deviceOf(rank), data.data(),
                          blockOf(rank) + (kind == BufferKind::input ? buffers.input : buffers.output) + offset,
@@ -310,7 +324,7 @@ Outcome Station::read(int rank, BufferKind kind, std::int64_t offset, std::span<
 
 std::int64_t Station::damagedGuards() {
   std::int64_t damaged = 0;
-  for (const int rank : localRanks()) {
+  for (const int rank : isReady() ? localRanks() : std::vector<int>()) {
     damaged += cuda::damagedGuards(m_gpus, deviceOf(rank), blockOf(rank), layOutBuffers(*m_plan, m_geometry, rank));
   }
   return damaged;

@@ -40,6 +40,7 @@ public:
     bool usesShared = false;
 
     [[nodiscard]] std::int64_t onDevice(std::size_t device) const;
+    [[nodiscard]] std::int64_t onFullestDevice() const;
     [[nodiscard]] std::int64_t shared() const { return usesShared ? control + sharedRings : 0; }
   };
   /// A plan laid out for a number of strands.
@@ -86,6 +87,10 @@ public:
   Outcome settle(const Plan& plan, const Geometry& geometry, Layout layout, const Neighbourhood& neighbours);
   [[nodiscard]] bool isReady() const { return m_layout.has_value(); }
   void drop() { m_layout.reset(); }
+  // As Backend has them.
+  Outcome write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data);
+  Outcome read(int rank, BufferKind kind, std::int64_t offset, std::span<std::byte> data);
+  std::int64_t damagedGuards();
 
   // ---- @pre isReady()
 
@@ -95,10 +100,6 @@ public:
   /// As the host sees it.
   [[nodiscard]] const Addresses& addresses() const { return m_hostAddresses; }
   [[nodiscard]] std::vector<int> localRanks() const;
-  Outcome write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data);
-  Outcome read(int rank, BufferKind kind, std::int64_t offset, std::span<std::byte> data);
-  std::int64_t damagedGuards();
-
   /// Before the launches of a run.
   Outcome begin(const RunRequest& request);
   Outcome launch(int slot, bool first);

@@ -11,12 +11,14 @@
 #include "base/checked.hpp"
 #include "engine/backend.hpp"
 #include "engine/buffers.hpp"
+#include "engine/run_failures.hpp"
 #include "engine/within_memory.hpp"
 #include "mpi/job_environment.hpp"
 #include "mpi/mpi_plan_backend.hpp"
 #include "mpi/mpi_runner.hpp"
 #include "mpi/mpi_world.hpp"
 #include "mpi/world_backend.hpp"
+#include "mpi/world_failures.hpp"
 #include "threads/cores.hpp"
 #include "threads/worker_pool.hpp"
 
@@ -235,9 +237,6 @@ RankSetup MpiBackend::makeSetup(const Plan& plan, const Geometry& geometry) {
 }
 
 Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
-  if (m_world->isBroken()) {
-    return Error{.code = ErrorCode::internal, .message = "a rank was lost in the run before"};
-  }
   if (Outcome enough = requireProcesses(plan.rankCount()); !enough) {
     return enough;
   }
@@ -276,10 +275,10 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
 
 RunResult MpiBackend::run(const RunRequest& request) {
   if (!m_runner) {
-    return RunFailure{.error = {.message = "a run before its preparation"}};
+    return unpreparedRun();
   }
   if (const Outcome outcome = m_runner->begin(request); !outcome) {
-    return RunFailure{.exit = m_world->brokenBy().value_or(program::RunExit::rankLost), .error = outcome.error()};
+    return brokenRun(*m_world, outcome.error());
   }
   {
     m_running.store(m_runner.get());

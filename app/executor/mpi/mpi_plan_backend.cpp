@@ -11,9 +11,11 @@
 
 #include "base/checked.hpp"
 #include "engine/buffers.hpp"
+#include "engine/run_failures.hpp"
 #include "engine/within_memory.hpp"
 #include "mpi/plan_traffic.hpp"
 #include "mpi/world_backend.hpp"
+#include "mpi/world_failures.hpp"
 #include "mscclpp/plan_machine.hpp"
 #include "mscclpp/plan_shell.hpp"
 #include "threads/worker_pool.hpp"
@@ -196,9 +198,6 @@ void MpiPlanBackend::makeMachine(const Geometry& geometry) {
 }
 
 Outcome MpiPlanBackend::prepare(const Plan& plan, const Geometry& geometry) {
-  if (m_world->isBroken()) {
-    return Error{.code = ErrorCode::internal, .message = "a rank was lost in the run before"};
-  }
   if (Outcome enough = requireProcesses(plan.rankCount()); !enough) {
     return enough;
   }
@@ -295,24 +294,21 @@ bool MpiPlanBackend::settle() {
 
 RunResult MpiPlanBackend::run(const RunRequest& request) {
   if (!m_machine) {
-    return RunFailure{.error = {.message = "a run before its preparation"}};
+    return unpreparedRun();
   }
   m_isAborted = false;
   m_stops = false;
   m_verdict = Verdict::none;
   m_culprit = -1;
   m_world->setPatience(request.stallSeconds);
-  const auto isLost = [&](const Outcome& gate) {
-    return RunFailure{.exit = m_world->brokenBy().value_or(program::RunExit::rankLost), .error = gate.error()};
-  };
   if (const Outcome gate = m_world->gate(); !gate) {
-    return isLost(gate);
+    return brokenRun(*m_world, gate.error());
   }
   m_machine->begin(request.iterations, m_seed++ * static_cast<std::uint64_t>(m_world->processes()) +
                                            static_cast<std::uint64_t>(m_world->process()));
   m_watch.begin(request.stallSeconds);
   if (const Outcome gate = m_world->gate(); !gate) {
-    return isLost(gate);
+    return brokenRun(*m_world, gate.error());
   }
   const auto start = std::chrono::steady_clock::now();
   m_looked = start;
@@ -328,28 +324,14 @@ RunResult MpiPlanBackend::run(const RunRequest& request) {
 }
 
 RunFailure MpiPlanBackend::explain(double stallSeconds) {
-  RunFailure failure;
   if (m_verdict == Verdict::cancelled) {
     drop();
-    return {.exit = program::RunExit::cancelled,
-            .error = {.code = ErrorCode::cancelled, .message = "the run was stopped"}};
+    return stoppedRun();
   }
-  failure.exit = m_verdict == Verdict::lost ? program::RunExit::rankLost : program::RunExit::hang;
   std::string text = m_machine->stuckText();
   if (isCutOff()) {
-    const int seat = m_world->seatOf(m_culprit);
-    const char state = m_verdict == Verdict::lost ? 'Z'
-                       : seat < 0                 ? '?'
-                                                  : processState(m_world->host().seat(seat).pid.load());
-    const std::string who = m_world->describe(m_culprit, state);
-    failure.error = {.code = m_verdict == Verdict::lost ? ErrorCode::io : ErrorCode::unavailable,
-                     .message = who,
-                     .fix = m_verdict == Verdict::lost ? "see what ended it" : "look at that process and its host"};
-    if (m_verdict == Verdict::stall) {
-      failure.stuck = program::StuckRecord{.isDeadlock = false, .text = who + (text.empty() ? "" : "; " + text)};
-    }
-    m_world->giveUp(failure.exit, failure.stuck ? failure.stuck->text : who,
-                    m_verdict == Verdict::stall && m_culprit == 0);
+    RunFailure failure = abandonedRun(*m_world, m_verdict, m_culprit, stallSeconds,
+                                      program::StuckRecord{.isDeadlock = false, .text = text});
     drop();
     return failure;
   }
@@ -359,11 +341,11 @@ RunFailure MpiPlanBackend::explain(double stallSeconds) {
     text = text.empty() || m_world->process() != 0 ? other : text;
   }
   drop();
-  failure.error = {.code = ErrorCode::verification,
-                   .message = "nothing has moved for " + std::to_string(std::lround(stallSeconds)) + " s: " + text,
-                   .fix = "coppice-cli verify says what it waits for"};
-  failure.stuck = program::StuckRecord{.isDeadlock = false, .text = text};
-  return failure;
+  return {.exit = program::RunExit::hang,
+          .error = {.code = ErrorCode::verification,
+                    .message = "nothing has moved for " + std::to_string(std::lround(stallSeconds)) + " s: " + text,
+                    .fix = "coppice-cli verify says what it waits for"},
+          .stuck = program::StuckRecord{.isDeadlock = false, .text = text}};
 }
 
 }  // namespace

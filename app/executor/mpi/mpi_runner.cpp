@@ -4,16 +4,19 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "engine/run_failures.hpp"
+#include "mpi/record.hpp"
 #include "mpi/spin_limit.hpp"
+#include "mpi/world_failures.hpp"
 #include "threads/cores.hpp"
 
 #if defined(__x86_64__)
@@ -266,7 +269,8 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
       m_proxy(world.comm()),
       m_watch(world.watchComm()),
       m_tasks(static_cast<std::size_t>(m_setup.endBlock - m_setup.firstBlock)),
-      m_traces(static_cast<std::size_t>(workers)) {
+      m_traces(static_cast<std::size_t>(workers)),
+      m_barrier(world) {
   for (std::size_t i = 0; i < m_tasks.size(); ++i) {
     m_tasks[i].cursor.op = m_setup.script.blocks[static_cast<std::size_t>(m_setup.firstBlock) + i].firstOp;
   }
@@ -325,7 +329,7 @@ Outcome MpiRunner::begin(const RunRequest& request) {
       trace.events.reserve(kMaxEvents);
     }
   }
-  m_barriers = 0;
+  m_barrier.begin();
   m_hasArrived = false;
   m_networkVerdict = 0;
   // Everybody has left the run before; what they share is set between two gates.
@@ -562,21 +566,14 @@ bool MpiRunner::pollNetwork(bool isIdle) {
   if (moved) {
     ++m_messages;
   }
-  if (!m_isInBarrier && m_hasArrived.load(std::memory_order_acquire)) {
-    MPI_Ibarrier(m_world.comm(), &m_barrier);
-    m_isInBarrier = true;
-    ++m_barriers;
+  if (!m_barrier.isUnderWay() && m_hasArrived.load(std::memory_order_acquire)) {
+    m_barrier.arrive();
     moved = true;
   }
-  if (m_isInBarrier) {
-    int done = 0;
-    MPI_Test(&m_barrier, &done, MPI_STATUS_IGNORE);
-    if (done != 0) {
-      m_isInBarrier = false;
-      m_hasArrived.store(false, std::memory_order_relaxed);
-      m_ownPhases.fetch_add(1, std::memory_order_seq_cst);
-      moved = true;
-    }
+  if (m_barrier.isUnderWay() && m_barrier.hasPassed()) {
+    m_hasArrived.store(false, std::memory_order_relaxed);
+    m_ownPhases.fetch_add(1, std::memory_order_seq_cst);
+    moved = true;
   }
   if (moved && m_workers > 1) {
     m_host.wake(m_world.seat());
@@ -683,16 +680,8 @@ Outcome MpiRunner::settle(Verdict& agreed) {
     agreed = m_host.verdict();
     return outcome;
   }
-  const auto max = m_world.max(static_cast<double>(m_barriers));
-  if (!max) {
-    return max.error();
-  }
-  if (m_isInBarrier) {
-    MPI_Wait(&m_barrier, MPI_STATUS_IGNORE);
-    m_isInBarrier = false;
-  }
-  for (; m_barriers < static_cast<std::int64_t>(*max); ++m_barriers) {
-    MPI_Barrier(m_world.comm());
+  if (Outcome settled = m_barrier.settle(); !settled) {
+    return settled;
   }
   agreed = m_watch.end();
   return Done{};
@@ -704,7 +693,7 @@ std::optional<RunFailure> MpiRunner::finish(RunTimes& times) {
   int culprit = static_cast<int>(word >> 32U) - 1;
   if (agreed != Verdict::lost && agreed != Verdict::stall) {
     if (const Outcome outcome = settle(agreed); !outcome) {
-      return RunFailure{.exit = m_world.brokenBy().value_or(program::RunExit::rankLost), .error = outcome.error()};
+      return brokenRun(m_world, outcome.error());
     }
     culprit = agreed == Verdict::lost || agreed == Verdict::stall ? m_host.culprit() : -1;
   }
@@ -728,58 +717,38 @@ std::vector<Position> MpiRunner::positions() {
   return all;
 }
 
+/// Adds what the other hosts know of their blocks. All processes call it.
+void MpiRunner::exchange(std::vector<Position>& positions) {
+  std::string own;
+  for (int block = m_setup.firstBlock; block < m_setup.endBlock; ++block) {
+    const Position& position = positions[block];
+    put(own, SentPosition{.tile = position.tile,
+                          .block = block,
+                          .op = position.op,
+                          .wait = static_cast<std::uint32_t>(position.wait)});
+  }
+  const auto parts = m_world.gatherAll(own);
+  for (const std::string& part : parts ? *parts : std::vector<std::string>()) {
+    std::string_view rest = part;
+    for (SentPosition sent; take(rest, sent);) {
+      positions[sent.block] = {.wait = static_cast<Wait>(sent.wait), .tile = sent.tile, .op = sent.op};
+    }
+  }
+}
+
 RunFailure MpiRunner::explain(Verdict what, int culprit) {
-  RunFailure failure;
   if (what == Verdict::cancelled) {
-    failure.exit = program::RunExit::cancelled;
-    failure.error = {.code = ErrorCode::cancelled, .message = "the run was stopped"};
-    return failure;
+    return stoppedRun();
   }
   std::vector<Position> all = positions();
   if (what == Verdict::deadlock) {
-    failure.exit = program::RunExit::hang;
     if (m_isNetworked) {
-      std::string own;
-      for (int block = m_setup.firstBlock; block < m_setup.endBlock; ++block) {
-        const Position& position = all[block];
-        const SentPosition sent = {.tile = position.tile,
-                                   .block = block,
-                                   .op = position.op,
-                                   .wait = static_cast<std::uint32_t>(position.wait)};
-        own.append(reinterpret_cast<const char*>(&sent), sizeof(sent));
-      }
-      const auto parts = m_world.gatherAll(own);
-      for (const std::string& part : parts ? *parts : std::vector<std::string>()) {
-        for (std::size_t at = 0; at + sizeof(SentPosition) <= part.size(); at += sizeof(SentPosition)) {
-          SentPosition sent;
-          std::memcpy(&sent, part.data() + at, sizeof(sent));
-          all[sent.block] = {.wait = static_cast<Wait>(sent.wait), .tile = sent.tile, .op = sent.op};
-        }
-      }
+      exchange(all);
     }
-    failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, true);
-    failure.error = {.code = ErrorCode::verification,
-                     .message = failure.stuck->text,
-                     .fix = "the schedule itself has a cyclic wait; verify it"};
-    return failure;
+    return deadlockedRun(explainStuck(*m_setup.plan, m_setup.script, all, true));
   }
-  const int seat = culprit >= 0 ? m_world.seatOf(culprit) : -1;
-  const char state = seat >= 0 ? processState(m_host.seat(seat).pid.load()) : '?';
-  failure.exit = what == Verdict::lost ? program::RunExit::rankLost : program::RunExit::hang;
-  failure.error.code = what == Verdict::lost ? ErrorCode::io : ErrorCode::unavailable;
-  const std::string who = culprit >= 0 ? m_world.describe(culprit, what == Verdict::lost ? 'Z' : state) : "";
-  failure.error.message =
-      who.empty() ? "nothing has moved for " + std::to_string(std::lround(m_request.stallSeconds)) + " s" : who;
-  failure.error.fix = what == Verdict::lost ? "see what ended it" : "look at that process and its host";
-  if (what == Verdict::stall) {
-    failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, false);
-    if (!who.empty()) {
-      failure.stuck->text = who + "; " + failure.stuck->text;
-    }
-  }
-  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message,
-                 what == Verdict::stall && culprit == 0);
-  return failure;
+  return abandonedRun(m_world, what, culprit, m_request.stallSeconds,
+                      explainStuck(*m_setup.plan, m_setup.script, all, false));
 }
 
 std::vector<program::TraceEvent> MpiRunner::takeTrace(std::int64_t& dropped) {

@@ -13,6 +13,7 @@
 #include "engine/stuck.hpp"
 #include "mpi/mpi_world.hpp"
 #include "mpi/network.hpp"
+#include "mpi/phase_barrier.hpp"
 
 namespace coppice::executor {
 
@@ -99,6 +100,7 @@ private:
   Outcome settle(Verdict& agreed);
   RunFailure explain(Verdict verdict, int culprit);
   std::vector<Position> positions();
+  void exchange(std::vector<Position>& positions);
 
   MpiWorld& m_world;
   HostState& m_host;
@@ -127,9 +129,7 @@ private:
   // With a network. The main thread alone touches what follows the first two.
   std::atomic<std::uint64_t> m_networkVerdict = 0;
   std::atomic<bool> m_hasArrived = false;
-  bool m_isInBarrier = false;
-  std::int64_t m_barriers = 0;  ///< started in this run
-  MPI_Request m_barrier = MPI_REQUEST_NULL;
+  PhaseBarrier m_barrier;
   std::uint64_t m_messages = 0;  ///< times that the proxy moved something
   Clock::time_point m_looked;
 

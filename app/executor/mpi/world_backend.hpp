@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace coppice::executor {
 
-/// What backends with one process per rank have in common.
+/// What backends of several processes have in common.
 class WorldBackend : public Backend {
 public:
   explicit WorldBackend(std::unique_ptr<MpiWorld> world) : m_world(std::move(world)) {}
@@ -26,8 +27,16 @@ public:
   Result<std::vector<std::string>> gather(const std::string& lines) override { return m_world->gather(lines); }
 
 protected:
+  /// Those that are there, not those that they are made to count as.
+  [[nodiscard]] int hosts() const { return m_world->isForced() ? 1 : m_world->hosts(); }
+  /// "8 processes on 2 hosts".
+  [[nodiscard]] std::string worldText() const;
+  [[nodiscard]] std::map<std::string, std::string> worldFacts() const;
+  /// Where each process runs one rank, on CPUs.
   [[nodiscard]] BackendInfo worldInfo(int workers) const;
-  /// Errors: unavailable.
+  /// Errors: internal (a rank was lost in an earlier run).
+  [[nodiscard]] Outcome requireWhole() const;
+  /// A process for each rank. Errors: unavailable, those of requireWhole.
   [[nodiscard]] Outcome requireProcesses(int ranks) const;
 
   std::unique_ptr<MpiWorld> m_world;

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "engine/buffers.hpp"
 #include "engine/kernels.hpp"
+#include "engine/run_failures.hpp"
 #include "engine/within_memory.hpp"
 #include "mscclpp/plan_machine.hpp"
 #include "mscclpp/plan_shell.hpp"
@@ -117,7 +118,7 @@ private:
 
 RunResult PlanBackend::run(const RunRequest& request) {
   if (!m_machine) {
-    return RunFailure{.error = {.message = "a run before its preparation"}};
+    return unpreparedRun();
   }
   m_isAborted = false;
   m_machine->begin(request.iterations, m_seed++);
@@ -127,8 +128,7 @@ RunResult PlanBackend::run(const RunRequest& request) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (m_isAborted) {
     m_machine.reset();
-    return RunFailure{.exit = program::RunExit::cancelled,
-                      .error = {.code = ErrorCode::cancelled, .message = "the run was stopped"}};
+    return stoppedRun();
   }
   if (m_machine->isStalled()) {
     const std::string text = m_machine->stuckText();

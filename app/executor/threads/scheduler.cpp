@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/run_failures.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -534,21 +536,10 @@ void Scheduler::endRun() {
 
 std::optional<RunFailure> Scheduler::finish(std::vector<double>& seconds) {
   seconds = m_seconds;
-  std::optional<RunFailure> failure;
   if (m_stuck) {
-    failure.emplace();
-    failure->exit = program::RunExit::hang;
-    failure->error.code = ErrorCode::verification;
-    failure->error.message = m_stuck->text;
-    failure->error.fix = "the schedule itself has a cyclic wait; verify it";
-    failure->stuck = m_stuck;
-  } else if (m_isAborted.load()) {
-    failure.emplace();
-    failure->exit = program::RunExit::cancelled;
-    failure->error.code = ErrorCode::cancelled;
-    failure->error.message = "the run was stopped";
+    return deadlockedRun(*m_stuck);
   }
-  return failure;
+  return m_isAborted.load() ? std::optional(stoppedRun()) : std::nullopt;
 }
 
 std::vector<program::TraceEvent> Scheduler::takeTrace(std::int64_t& dropped) {

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "base/memory.hpp"
 #include "engine/buffers.hpp"
+#include "engine/run_failures.hpp"
 #include "engine/script.hpp"
 #include "engine/within_memory.hpp"
 #include "mscclpp/plan_backend.hpp"
@@ -170,7 +171,7 @@ std::int64_t ThreadsBackend::damagedGuards() {
 
 RunResult ThreadsBackend::run(const RunRequest& request) {
   if (!m_scheduler) {
-    return RunFailure{.error = {.message = "a run before its preparation"}};
+    return unpreparedRun();
   }
   try {
     m_isAborted = false;
