@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
+#include <QDir>
 #include <QDoubleSpinBox>
 #include <QGridLayout>
 #include <QGroupBox>
@@ -262,6 +263,10 @@ private Q_SLOTS:
   void loadStandsOut();
   void orangeIsTheLimitAlone_data();
   void orangeIsTheLimitAlone();
+  void textStandsOut_data();
+  void textStandsOut();
+  void iconsAreDrawn();
+  void heatRises();
 
 private:
   static void schemes();
@@ -586,6 +591,76 @@ void TestDesignerTheme::orangeIsTheLimitAlone() {
   }
   for (int index = 1; index < categoryCount(); ++index) {
     QVERIFY(category(index, scheme) != category(index - 1, scheme));
+  }
+}
+
+void TestDesignerTheme::textStandsOut_data() {
+  QTest::addColumn<int>("text");
+  QTest::addColumn<int>("ground");
+  QTest::addColumn<double>("min");
+  const auto row = [](const char* name, Token text, Token ground, double min) {
+    QTest::newRow(name) << static_cast<int>(text) << static_cast<int>(ground) << min;
+  };
+  for (const auto& [name, ground] : {std::pair{"window", Token::window}, std::pair{"panel", Token::panel},
+                                     std::pair{"canvas", Token::canvas}, std::pair{"room", Token::room}}) {
+    row(qPrintable(QStringLiteral("text on %1").arg(name)), Token::text, ground, 7);
+    row(qPrintable(QStringLiteral("muted on %1").arg(name)), Token::muted, ground, 4.5);
+    row(qPrintable(QStringLiteral("faint on %1").arg(name)), Token::faint, ground, 3);
+    row(qPrintable(QStringLiteral("accent on %1").arg(name)), Token::accent, ground, 4.5);
+    row(qPrintable(QStringLiteral("error on %1").arg(name)), Token::error, ground, 4.5);
+    row(qPrintable(QStringLiteral("warning on %1").arg(name)), Token::warning, ground, 4.5);
+    row(qPrintable(QStringLiteral("cut on %1").arg(name)), Token::cut, ground, 4.5);
+  }
+  row("on accent", Token::onAccent, Token::accent, 4.5);
+  row("on cut", Token::onCut, Token::cut, 4.5);
+  row("text on soft accent", Token::text, Token::accentSoft, 7);
+  row("gpu", Token::gpuLine, Token::gpuFill, 4.5);
+  row("switch", Token::switchLine, Token::switchFill, 4.5);
+  row("nic", Token::nicLine, Token::nicFill, 4.5);
+  row("unknown", Token::unknownLine, Token::unknownFill, 4.5);
+  row("link text", Token::linkText, Token::canvas, 4.5);
+  row("text on note", Token::text, Token::noteFill, 7);
+}
+
+void TestDesignerTheme::textStandsOut() {
+  QFETCH(int, text);
+  QFETCH(int, ground);
+  QFETCH(double, min);
+  for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
+    const Colors& colors = colorsOf(scheme);
+    const double ratio = contrast(colors[static_cast<Token>(text)], colors[static_cast<Token>(ground)]);
+    QVERIFY2(ratio >= min,
+             qPrintable(QStringLiteral("%1 at %2").arg(scheme == Scheme::dark ? "dark" : "light").arg(ratio)));
+  }
+}
+
+void TestDesignerTheme::iconsAreDrawn() {
+  QVERIFY(!icon(QStringLiteral("undo")).isNull());  // which brings the drawings in
+  const QStringList files = QDir(QStringLiteral(":/icons")).entryList({QStringLiteral("*.svg")}, QDir::Files);
+  QVERIFY(files.size() > 50);
+  for (const QString& file : files) {
+    const QString name = file.chopped(4);
+    const QImage image = iconPixmap(name, 24, 2, Qt::black).toImage();
+    QCOMPARE(image.size(), QSize(48, 48));
+    int inked = 0;
+    for (int y = 0; y < image.height(); ++y) {
+      for (int x = 0; x < image.width(); ++x) {
+        inked += qAlpha(image.pixel(x, y)) > 60 ? 1 : 0;
+      }
+    }
+    QVERIFY2(inked > 12, qPrintable(name));
+  }
+  QVERIFY(icon(QStringLiteral("no such icon")).isNull());
+}
+
+void TestDesignerTheme::heatRises() {
+  for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
+    double last = -1;
+    for (int i = 0; i <= 20; ++i) {
+      const double distance = contrast(heat(i / 20.0, scheme), colorsOf(scheme)[Token::canvas]);
+      QVERIFY(distance > last);
+      last = distance;
+    }
   }
 }
 
