@@ -4,16 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "engine/run_failures.hpp"
+#include "mpi/common_origin.hpp"
+#include "mpi/jitter.hpp"
 #include "mpi/record.hpp"
 #include "mpi/spin_limit.hpp"
 #include "mpi/world_failures.hpp"
@@ -35,14 +33,6 @@ constexpr auto kLongYield = std::chrono::microseconds(500);
 constexpr int kGateLooks = 200;     // at the start of a run of short messages
 constexpr int kLooksPerClock = 32;  // a worker with a core of its own reads the clock once in this many looks
 constexpr auto kMoveInterval = std::chrono::milliseconds(1);
-constexpr int kJitterShare = 8;  // one operation in this many sleeps
-
-/// Longest random sleep before an operation, for tests: COPPICE_EXEC_JITTER, in microseconds.
-double jitterSeconds() {
-  constexpr long kMax = 1000000;
-  const char* const text = std::getenv("COPPICE_EXEC_JITTER");
-  return text == nullptr ? 0 : static_cast<double>(std::clamp(std::strtol(text, nullptr, 10), 0L, kMax)) * 1e-6;
-}
 
 void pause() {
 #if defined(__x86_64__)
@@ -60,22 +50,6 @@ struct SentPosition {
 };
 
 }  // namespace
-
-class MpiRunner::Jitter {
-public:
-  Jitter(double longest, int process, int worker)
-      : m_longest(longest), m_random(static_cast<unsigned>(process * 64 + worker + 1)) {}
-  void rest() {
-    if (m_longest > 0 && m_random() % kJitterShare == 0) {
-      std::this_thread::sleep_for(
-          std::chrono::duration<double>(std::uniform_real_distribution<double>(0, m_longest)(m_random)));
-    }
-  }
-
-private:
-  double m_longest;
-  std::minstd_rand m_random;
-};
 
 /// The interpreter's view of one worker.
 class MpiRunner::Host {
@@ -265,9 +239,10 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
       m_workers(workers),
       m_isNetworked(world.isNetworked()),
       m_patience(patience()),
-      m_jitterSeconds(jitterSeconds()),
+      m_jitterSeconds(Jitter::longest()),
       m_proxy(world.comm()),
       m_watch(world.watchComm()),
+      m_hostWatch(world),
       m_tasks(static_cast<std::size_t>(m_setup.endBlock - m_setup.firstBlock)),
       m_traces(static_cast<std::size_t>(workers)),
       m_barrier(world) {
@@ -358,57 +333,17 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   if (const Outcome outcome = m_world.gate(m_setup.runsAhead ? kGateLooks : 0); !outcome) {
     return outcome;
   }
+  if (request.trace) {
+    const auto origin = commonOrigin(m_world);
+    if (!origin) {
+      return origin.error();
+    }
+    m_traceOrigin = *origin;
+  }
   m_origin = Clock::now();
   m_runStart = m_origin;
-  m_changed = m_origin;
   m_looked = m_origin;
-  m_stoppedSince = Clock::time_point::max();
-  m_lastProgress = 0;
-  return request.trace ? alignClocks() : Outcome(Done{});
-}
-
-/// Traces of all processes begin when that of process 0 does. Processes of one host read the same clock. Between hosts
-/// the difference is what a message seems to take one way, less what it seems to take the other way, halved; the
-/// quickest of several messages counts in each direction.
-Outcome MpiRunner::alignClocks() {
-  constexpr int kRounds = 8;
-  const auto now = [] {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-  };
-  std::optional<Error> error;
-  /// Everybody gives a number; that of process 0 comes back.
-  const auto exchange = [&](std::int64_t own) {
-    const auto all = m_world.gatherAll(std::string(reinterpret_cast<const char*>(&own), sizeof(own)));
-    std::int64_t first = own;
-    if (!all) {
-      error = all.error();
-    } else if (all->front().size() == sizeof(first)) {
-      std::memcpy(&first, all->front().data(), sizeof(first));
-    }
-    return first;
-  };
-  std::int64_t there = std::numeric_limits<std::int64_t>::max();  // from process 0 to here, by the two clocks
-  std::int64_t back = there;
-  for (int round = 0; round < kRounds && m_world.hosts() > 1 && !error; ++round) {
-    if (const Outcome outcome = m_world.gate(); !outcome) {
-      return outcome;
-    }
-    const std::int64_t left = now();
-    const std::int64_t leftFirst = exchange(left);
-    const std::int64_t arrived = now();
-    const std::int64_t arrivedFirst = exchange(arrived);
-    there = std::min(there, arrived - leftFirst);
-    back = std::min(back, arrivedFirst - left);
-  }
-  const std::int64_t ahead = m_world.hosts() > 1 ? (there - back) / 2 : 0;  // this clock, before that of process 0
-  const std::int64_t origin = exchange(now());
-  if (error) {
-    return *error;
-  }
-  m_traceOrigin = Clock::time_point(std::chrono::nanoseconds(origin + ahead));
-  // What comes now is not part of the run.
-  m_runStart = m_origin = Clock::now();
-  m_changed = m_looked = m_origin;
+  m_hostWatch.begin(request.stallSeconds);
   return Done{};
 }
 
@@ -601,33 +536,8 @@ bool MpiRunner::pollNetwork(bool isIdle) {
 
 /// Main thread, when asleep on a host without network: is anything wrong with the neighbours?
 void MpiRunner::lookAround() {
-  char state = 'R';
-  if (const int rank = m_world.findLost(state); rank >= 0) {
-    declare(Verdict::lost, rank);
-    return;
-  }
-  const Clock::time_point now = Clock::now();
-  const int stopped = m_world.findStopped();
-  m_stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(m_stoppedSince, now);
-  if (stopped >= 0 && m_request.stallSeconds > 0 &&
-      std::chrono::duration<double>(now - m_stoppedSince).count() > stopPatience(m_request.stallSeconds)) {
-    declare(Verdict::stall, stopped);
-    return;
-  }
-  std::uint64_t progress = phase();
-  int awake = -1;
-  for (std::size_t local = 0; local < m_world.neighbours().size(); ++local) {
-    progress += m_host.seat(static_cast<int>(local)).progress.load(std::memory_order_relaxed);
-    if (m_host.sleepersAt(static_cast<int>(local)) == 0) {
-      awake = m_world.neighbours()[local];
-    }
-  }
-  if (progress != m_lastProgress) {
-    m_lastProgress = progress;
-    m_changed = now;
-  } else if (m_request.stallSeconds > 0 &&
-             std::chrono::duration<double>(now - m_changed).count() > m_request.stallSeconds) {
-    declare(Verdict::stall, awake);
+  if (const HostWatch::Finding found = m_hostWatch.look(phase()); found.verdict != Verdict::none) {
+    declare(found.verdict, found.rank);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/backend.hpp"
 #include "engine/interpreter.hpp"
 #include "engine/stuck.hpp"
+#include "mpi/host_watch.hpp"
 #include "mpi/mpi_world.hpp"
 #include "mpi/network.hpp"
 #include "mpi/phase_barrier.hpp"
@@ -79,8 +80,6 @@ private:
     int yields = 0;        ///< looks after these, each after giving the core to another process
     bool isTimed = false;  ///< looks for a time instead, up to SpinLimit
   };
-  /// Random sleeps, for tests.
-  class Jitter;
 
   [[nodiscard]] std::uint64_t phase() const;
   [[nodiscard]] Verdict verdict() const;
@@ -93,7 +92,6 @@ private:
   bool pollNetwork(bool isIdle);
   void lookAround();
   void stopIfAsked();
-  Outcome alignClocks();
   void declare(Verdict verdict, int rank);
   void divide();
   void notePhases(std::uint64_t phase);
@@ -112,6 +110,7 @@ private:
   double m_jitterSeconds = 0;  ///< longest random sleep before an operation
   Proxy m_proxy;
   Watch m_watch;
+  HostWatch m_hostWatch;
   std::deque<Task> m_tasks;
   std::vector<Trace> m_traces;
   RunRequest m_request;
@@ -138,9 +137,6 @@ private:
   std::uint64_t m_notedPhase = 0;
   std::uint64_t m_doneBySelf = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
   Clock::time_point m_runStart;
-  Clock::time_point m_changed;  ///< last time that anything on this host moved
-  Clock::time_point m_stoppedSince = Clock::time_point::max();
-  std::uint64_t m_lastProgress = 0;
   std::vector<double> m_seconds;
 };
 
