@@ -37,16 +37,21 @@ void futexWake(std::atomic<std::uint32_t>& word) {
 void HostState::wake(int local) {
   // What was published before was stored in sequentially consistent order, so it is before this look at the
   // sleepers; the sleeper announces itself first and looks then. (No fence: the thread sanitizer does not know them.)
+  // They count as active before they can see the call: one that stays awake takes its count back, and the last of
+  // those that sleep would otherwise find nobody active while this one still calls.
   Seat& sleeper = seat(local);
   std::uint64_t seen = sleeper.sleepers.load(std::memory_order_seq_cst);
-  std::uint64_t called = seen & kCount;
-  while (called != 0 && !sleeper.sleepers.compare_exchange_weak(seen, (seen | kCount) + 1, std::memory_order_seq_cst)) {
-    called = seen & kCount;
-  }
-  if (called == 0) {
-    return;
-  }
-  active.fetch_add(static_cast<std::int32_t>(called), std::memory_order_seq_cst);
+  std::int32_t counted = 0;
+  do {
+    const auto called = static_cast<std::int32_t>(seen & kCount);
+    if (called != counted) {
+      active.fetch_add(called - counted, std::memory_order_seq_cst);
+      counted = called;
+    }
+    if (called == 0) {
+      return;
+    }
+  } while (!sleeper.sleepers.compare_exchange_weak(seen, (seen | kCount) + 1, std::memory_order_seq_cst));
   sleeper.bell.fetch_add(1, std::memory_order_seq_cst);
   futexWake(sleeper.bell);
 }

@@ -44,8 +44,12 @@ struct HostState {
   /// consistent order.
   void wake(int local);
   void wakeAll(int seats);
-  /// A worker says that it will sleep, and then looks a last time. @return for stayAwake
+  /// A worker says that it will sleep, and then looks a last time. @return for stayAwake and isCalled
   std::uint32_t announce(int local);
+  /// Whether the sleep that was announced so has been ended by a call.
+  [[nodiscard]] bool isCalled(int local, std::uint32_t announced) {
+    return seat(local).sleepers.load(std::memory_order_seq_cst) >> 32U != announced;
+  }
   /// Takes back the announcement of a worker that found work in its last look.
   void stayAwake(int local, std::uint32_t announced);
   [[nodiscard]] int sleepersAt(int local) {

@@ -460,8 +460,10 @@ void MpiRunner::rest(Context& context, std::uint64_t now) {
   if (m_host.active.fetch_sub(1, std::memory_order_seq_cst) == 1 && !m_isNetworked) {
     declare(Verdict::deadlock, -1);
   }
-  while (m_seat.bell.load(std::memory_order_acquire) == seen) {
-    if (!futexWait(m_seat.bell, seen, kTick) && isMain) {
+  // A bell may ring late, for a sleep that was taken back: only a call for this sleep ends it.
+  for (std::uint32_t rung = seen; !m_host.isCalled(m_world.seat(), announced);
+       rung = m_seat.bell.load(std::memory_order_seq_cst)) {
+    if (!futexWait(m_seat.bell, rung, kTick) && isMain) {
       stopIfAsked();
       lookAround();
     }
