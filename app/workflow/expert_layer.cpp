@@ -2,10 +2,10 @@
 #include "workflow/expert_layer.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/failure.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "fabric/structural_boxes.hpp"
 #include "workflow/alltoall_method.hpp"
 #include "workflow/options.hpp"
@@ -14,17 +14,6 @@ namespace coppice::workflow {
 namespace {
 
 using fabric::Rank;
-
-std::vector<int> boxesOf(const fabric::Fabric& fabric) {
-  const fabric::Fabric boxed = fabric::withBoxes(fabric);
-  std::map<std::string, int> numbers;
-  std::vector<int> boxOf;
-  for (const fabric::NodeIndex gpu : boxed.gpus()) {
-    const std::string& box = boxed.nodes()[gpu].box;
-    boxOf.push_back(numbers.try_emplace(box, static_cast<int>(numbers.size())).first->second);
-  }
-  return boxOf;
-}
 
 /// What each rank sends and receives, and the one that needs the longest.
 /// @param egress by rank, the bandwidth of all its links
@@ -125,7 +114,7 @@ Result<ExpertAnswer> expertLayer(const fabric::Fabric& fabric, const ExpertQuest
                          "give the tokens of each GPU for each expert with --counts");
     }
     ExpertAnswer answer;
-    answer.boxOf = boxesOf(fabric);
+    answer.boxOf = fabric::gpuBoxes(fabric::withBoxes(fabric)).boxOf;
     answer.placement = question.placement;
     const auto traffic = [&](std::int64_t bytes) {
       auto table = isCounted ? alltoall::countedTraffic(answer.placement, fabric.gpuCount(), question.counts, bytes)

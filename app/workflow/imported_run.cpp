@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "nccl/box_model.hpp"
 #include "nccl/log_reader.hpp"
 #include "schedule/step_cost.hpp"
@@ -67,23 +67,9 @@ bool hasTableHead(std::string_view text) {
   return false;
 }
 
-std::vector<std::vector<fabric::Rank>> boxesWithGpus(const fabric::Fabric& fabric) {
-  std::map<std::string, std::size_t> index;
-  std::vector<std::vector<fabric::Rank>> boxes;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const fabric::Node& node = fabric.nodes()[gpu];
-    const auto [found, isNew] = index.try_emplace(node.box, boxes.size());
-    if (isNew) {
-      boxes.emplace_back();
-    }
-    boxes[found->second].push_back(node.rank);
-  }
-  return boxes;
-}
-
 /// By rank of the communicator: that of the fabric. @pre both have as many
 std::vector<fabric::Rank> ranksOn(const fabric::Fabric& fabric, const nccl::Communicator& communicator) {
-  const auto boxes = boxesWithGpus(fabric);
+  const auto boxes = fabric::gpuBoxes(fabric).ranks();
   std::vector<fabric::Rank> rankOf(static_cast<std::size_t>(communicator.ranks), -1);
   bool isPlaced = communicator.hosts.size() == boxes.size();
   if (isPlaced) {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "base/text.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "mscclpp/from_program.hpp"
 #include "mscclpp/from_trees.hpp"
 #include "mscclpp/plan_json.hpp"
@@ -263,16 +263,6 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
                 options.multiprocessors);
 }
 
-std::vector<int> boxesOf(const fabric::Fabric& fabric) {
-  std::map<std::string, int> numbers;
-  std::vector<int> boxes;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const std::string& box = fabric.nodes()[gpu].box;
-    boxes.push_back(numbers.try_emplace(box, static_cast<int>(numbers.size())).first->second);
-  }
-  return boxes;
-}
-
 /// By rank, where a collective that shares out data does so unequally; else empty.
 std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
   std::vector<std::int64_t> amounts;
@@ -332,7 +322,7 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
     }
     return error;
   }
-  const mscclpp::PlanOptions planned{.boxOf = boxesOf(fabric), .amounts = amountsOf(schedule)};
+  const mscclpp::PlanOptions planned{.boxOf = fabric::gpuBoxes(fabric).boxOf, .amounts = amountsOf(schedule)};
   const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
   const bool isCustom = schedule::collectiveOf(schedule) == Collective::custom && steps != nullptr;
   return judged(mscclpp::fromProgram(*program, planned), program->root, isCustom ? &steps->goal : nullptr, fileName,
@@ -365,7 +355,7 @@ Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedul
         options.name.empty() ? "coppice allreduce on " + fabric.name() + " by switches" : options.name;
     const std::int64_t most = options.maxBytes == lowering::kDefaultMaxBytes ? 0 : options.maxBytes;
     const auto plan = mscclpp::fromTrees(fabric, *forests,
-                                         {.boxOf = boxesOf(fabric),
+                                         {.boxOf = fabric::gpuBoxes(fabric).boxOf,
                                           .inPlace = options.inPlace,
                                           .instances = options.instances,
                                           .pieces = piecesUpTo(options.maxBytes),

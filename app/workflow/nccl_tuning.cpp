@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <string_view>
 
+#include "fabric/gpu_boxes.hpp"
 #include "nccl/reaches.hpp"
 #include "workflow/sizes.hpp"
 
@@ -156,14 +156,12 @@ std::vector<nccl::TuningBand> bandsOf(const nccl::TuningInput& input, const std:
 /// GPUs as ranks of a communicator: boxes are its hosts.
 nccl::Communicator communicatorOf(const fabric::Fabric& fabric) {
   nccl::Communicator made{.ranks = fabric.gpuCount()};
-  std::map<std::string, int> devices;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const std::string& box = fabric.nodes()[gpu].box;
-    const auto [next, isNew] = devices.try_emplace(box, 0);
-    if (isNew) {
-      made.hosts.push_back(box);
+  made.places.resize(static_cast<std::size_t>(made.ranks));
+  for (const fabric::GpuBox& box : fabric::gpuBoxes(fabric).boxes) {
+    made.hosts.push_back(box.name);
+    for (std::size_t device = 0; device < box.ranks.size(); ++device) {
+      made.places[box.ranks[device]] = {.host = box.name, .device = static_cast<int>(device)};
     }
-    made.places.push_back({.host = box, .device = next->second++});
   }
   return made;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baselines/builder.hpp"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/text.hpp"
@@ -91,24 +89,6 @@ schedule::StepSchedule Builder::finish() {
 
 void Builder::refuse(std::string message, std::string fix) const {
   throw Failure{Error{ErrorCode::infeasible, std::move(message), std::move(fix)}};
-}
-
-std::vector<std::vector<Rank>> boxesOf(const fabric::Fabric& fabric) {
-  std::map<std::string, std::vector<Rank>> byName;
-  std::vector<const std::string*> order;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const fabric::Node& node = fabric.nodes()[gpu];
-    const auto [found, isNew] = byName.try_emplace(node.box);
-    if (isNew) {
-      order.push_back(&found->first);
-    }
-    found->second.push_back(node.rank);
-  }
-  std::vector<std::vector<Rank>> boxes;
-  for (const std::string* name : order) {
-    boxes.push_back(byName[*name]);
-  }
-  return boxes;
 }
 
 }  // namespace coppice::baselines

@@ -67,9 +67,6 @@ private:
   schedule::RouteFinder m_finder;
 };
 
-/// The GPUs of each box, in the order of the fabric's nodes; a fabric without boxes is one box.
-[[nodiscard]] std::vector<std::vector<fabric::Rank>> boxesOf(const fabric::Fabric& fabric);
-
 // One file each; all throw Failure, OverflowError, CancelledError.
 void addRing(Builder& builder);               // rings.cpp
 void addMultiRing(Builder& builder);          // rings.cpp

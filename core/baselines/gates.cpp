@@ -8,6 +8,7 @@
 #include <string>
 
 #include "baselines/builder.hpp"
+#include "fabric/gpu_boxes.hpp"
 
 namespace coppice::baselines {
 
@@ -157,10 +158,11 @@ std::vector<Rank> widestOrder(Spare& spare, const std::vector<Rank>& gpus, bool 
   return {};
 }
 
-Gates::Gates(const fabric::Fabric& fabric, schedule::RouteFinder& finder) : m_boxes(boxesOf(fabric)) {
+Gates::Gates(const fabric::Fabric& fabric, schedule::RouteFinder& finder) {
   std::map<std::string, int> boxNumber;
-  for (std::size_t box = 0; box < m_boxes.size(); ++box) {
-    boxNumber[fabric.nodes()[fabric.gpus()[m_boxes[box].front()]].box] = static_cast<int>(box);
+  for (fabric::GpuBox& box : fabric::gpuBoxes(fabric).boxes) {
+    boxNumber[box.name] = static_cast<int>(m_boxes.size());
+    m_boxes.push_back(std::move(box.ranks));
   }
   m_gates.resize(m_boxes.size());
   std::vector<char> leaves(fabric.nodeCount(), 0);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "baselines/builder.hpp"
+#include "fabric/gpu_boxes.hpp"
 
 /// Schedules that treat the inside of boxes and the links between them apart.
 namespace coppice::baselines {
@@ -12,7 +13,7 @@ using fabric::Rank;
 
 /// Boxes of one size. Throws Failure.
 std::vector<std::vector<Rank>> equalBoxes(const Builder& builder) {
-  auto boxes = boxesOf(builder.fabric());
+  auto boxes = fabric::gpuBoxes(builder.fabric()).ranks();
   for (const auto& box : boxes) {
     if (box.size() != boxes.front().size()) {
       builder.refuse("The boxes have " + std::to_string(boxes.front().size()) + " and " + std::to_string(box.size()) +

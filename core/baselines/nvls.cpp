@@ -10,6 +10,7 @@
 #include "baselines/builder.hpp"
 #include "baselines/forests.hpp"
 #include "baselines/gates.hpp"
+#include "fabric/gpu_boxes.hpp"
 
 /// What NCCL 2.18 and later builds on NVLink SHARP and InfiniBand SHARP (graph/connect.cc, device/all_reduce.h). The
 /// data is divided over the heads of a box: the GPUs next to its NICs, or all GPUs where there is one box. Heads with
@@ -62,7 +63,7 @@ std::vector<Rank> headsAt(const fabric::Fabric& fabric, schedule::RouteFinder& f
 
 Boxes boxesWithHeads(const fabric::Fabric& fabric) {
   Boxes boxes;
-  boxes.gpus = boxesOf(fabric);
+  boxes.gpus = fabric::gpuBoxes(fabric).ranks();
   if (boxes.count() == 1) {
     boxes.heads = boxes.gpus;
     return boxes;

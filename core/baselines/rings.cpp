@@ -7,6 +7,7 @@
 #include "base/rational.hpp"
 #include "baselines/builder.hpp"
 #include "baselines/gates.hpp"
+#include "fabric/gpu_boxes.hpp"
 
 /// Rings: one, one for each NIC of a box as NCCL builds them, and link-disjoint Hamiltonian cycles.
 namespace coppice::baselines {
@@ -191,7 +192,7 @@ private:
 
 std::vector<Rank> allRanks(const Builder& builder) {
   std::vector<Rank> ranks;
-  for (const auto& box : boxesOf(builder.fabric())) {
+  for (const auto& box : fabric::gpuBoxes(builder.fabric()).ranks()) {
     ranks.insert(ranks.end(), box.begin(), box.end());
   }
   return ranks;
@@ -233,7 +234,7 @@ std::vector<Ring> ringsInside(Builder& builder, int max) {
 }  // namespace
 
 void addRing(Builder& builder) {
-  if (boxesOf(builder.fabric()).size() > 1) {
+  if (fabric::gpuBoxes(builder.fabric()).boxes.size() > 1) {
     MultiRing rings(builder);
     if (rings.gateCount() > 0) {
       addRings(builder, rings.run(1));
@@ -248,7 +249,7 @@ void addRing(Builder& builder) {
 }
 
 void addMultiRing(Builder& builder) {
-  if (boxesOf(builder.fabric()).size() > 1) {
+  if (fabric::gpuBoxes(builder.fabric()).boxes.size() > 1) {
     MultiRing rings(builder);
     if (const int count = rings.gateCount(); count > 0) {
       addRings(builder, rings.run(count));

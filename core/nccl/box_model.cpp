@@ -8,6 +8,7 @@
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "fabric/gpu_boxes.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -43,16 +44,10 @@ std::vector<int> outside(const fabric::Fabric& fabric, fabric::NodeIndex nic, bo
 Result<std::vector<BoxModel>> boxModels(Ways& ways) {
   return guarded([&]() -> Result<std::vector<BoxModel>> {
     const fabric::Fabric& fabric = ways.fabric();
-    std::map<std::string, std::size_t> index;
     std::vector<BoxModel> boxes;
-    for (const fabric::NodeIndex gpu : fabric.gpus()) {
-      const fabric::Node& node = fabric.nodes()[gpu];
-      const auto [found, isNew] = index.try_emplace(node.box, boxes.size());
-      if (isNew) {
-        boxes.emplace_back();
-        boxes.back().nics = static_cast<int>(ways.nicsOf(node.rank).size());
-      }
-      boxes[found->second].gpus.push_back(node.rank);
+    for (fabric::GpuBox& box : fabric::gpuBoxes(fabric).boxes) {
+      const auto nics = static_cast<int>(ways.nicsOf(box.ranks.front()).size());
+      boxes.push_back({.gpus = std::move(box.ranks), .nics = nics});
     }
     for (BoxModel& box : boxes) {
       if (box.gpus.size() != boxes.front().gpus.size() || box.nics != boxes.front().nics) {

@@ -11,6 +11,7 @@
 
 #include "base/failure.hpp"
 #include "base/rows.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "nccl/joining.hpp"
 
 namespace coppice::nccl {
@@ -29,15 +30,7 @@ public:
         add(arc.tail, arc.head);
       }
     });
-    std::map<std::string, std::size_t> index;
-    for (const NodeIndex gpu : m_fabric.gpus()) {
-      const fabric::Node& node = m_fabric.nodes()[gpu];
-      const auto [found, isNew] = index.try_emplace(node.box, m_boxes.size());
-      if (isNew) {
-        m_boxes.emplace_back();
-      }
-      m_boxes[found->second].push_back(node.rank);
-    }
+    m_boxes = fabric::gpuBoxes(m_fabric).ranks();
   }
 
   [[nodiscard]] const std::vector<std::vector<Rank>>& boxes() const { return m_boxes; }

@@ -2,11 +2,10 @@
 #include "nccl/reaches.hpp"
 
 #include <algorithm>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "base/failure.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "nccl/in_network_load.hpp"
 
 namespace coppice::nccl {
@@ -15,14 +14,6 @@ namespace {
 /// Share of the bandwidth that a protocol leaves to the data.
 double shareOf(std::string_view protocol) {
   return protocol == "LL" ? 0.5 : protocol == "LL128" ? 0.92 : 1;
-}
-
-bool isOneBox(const fabric::Fabric& fabric) {
-  std::set<std::string_view> boxes;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    boxes.insert(fabric.nodes()[gpu].box);
-  }
-  return boxes.size() == 1;
 }
 
 }  // namespace
@@ -44,7 +35,7 @@ Result<std::vector<Reach>> reachesOf(Ways& ways, const ChannelSet& channels, Col
     if (!channels.trees.empty() && isAllreduce) {
       reaches.push_back({"Tree", orThrow(treeLoad(ways, channels.trees))});
     }
-    const bool isAlone = isOneBox(ways.fabric());
+    const bool isAlone = fabric::gpuBoxes(ways.fabric()).boxes.size() == 1;
     if (!channels.nvlsHeads.empty() && (isAlone || !channels.collnetHeads.empty())) {
       addIfPossible("NVLS", nvlsLoad(ways, channels.nvlsHeads, collective));
     }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "designer/charts/picture_file.hpp"
@@ -19,6 +18,7 @@
 #include "designer/theme/empty_page.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/panel_widgets.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "workflow/guarded.hpp"
 
 using namespace Qt::StringLiterals;
@@ -39,22 +39,11 @@ struct Boxes {
 };
 
 Boxes boxesOf(const fabric::Fabric& fabric) {
-  Boxes boxes;
-  std::map<std::string, int> known;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const fabric::Node& node = fabric.nodes()[gpu];
-    const bool isAlone = node.box.empty();
-    const auto place = isAlone ? known.end() : known.find(node.box);
-    if (place != known.end()) {
-      boxes.boxOf.push_back(place->second);
-      continue;
-    }
-    const auto index = static_cast<int>(boxes.names.size());
-    if (!isAlone) {
-      known.emplace(node.box, index);
-    }
-    boxes.names << QString::fromStdString(isAlone ? node.id : node.box);
-    boxes.boxOf.push_back(index);
+  fabric::GpuBoxes found = fabric::gpuBoxes(fabric, fabric::Unboxed::alone);
+  Boxes boxes{std::move(found.boxOf), {}};
+  for (const fabric::GpuBox& box : found.boxes) {
+    const std::string& gpu = fabric.nodes()[fabric.gpus()[box.ranks.front()]].id;
+    boxes.names << QString::fromStdString(box.name.empty() ? gpu : box.name);
   }
   return boxes;
 }

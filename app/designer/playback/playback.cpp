@@ -18,6 +18,7 @@
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
+#include "fabric/gpu_boxes.hpp"
 #include "lowering/lowering.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/measured_run.hpp"
@@ -148,13 +149,8 @@ PlaybackPtr Playback::of(ScheduleResultPtr result, simulate::Details details) {
 
 void Playback::collect(const Progress& progress) {
   // A box is as one colour; GPUs without a box are boxes of their own.
-  std::map<std::string, int> boxes;
   const fabric::Fabric& fabric = *m_result->fabric;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const std::string& box = fabric.nodes()[gpu].box;
-    const auto place = boxes.try_emplace(box.empty() ? fabric.nodes()[gpu].id : box, static_cast<int>(boxes.size()));
-    m_boxOf.push_back(place.first->second);
-  }
+  m_boxOf = fabric::gpuBoxes(fabric, fabric::Unboxed::alone).boxOf;
   struct Begin {
     double time = 0;
     std::uint32_t interval = 0;
