@@ -23,9 +23,7 @@ namespace coppice::forestcoll {
 /// switches copy and sum, n GPUs with link a to the switch of their box and b to the hubs reach b + a (n - 1) / n,
 /// which is the bound.
 ///
-/// Where that falls short, as over planes that each have some of the GPUs of every box, a tree takes several hubs: in
-/// most parts the hubs count as one node, so that each GPU hangs on any of them, and in turn one of the equal parts
-/// with the most room joins them, with trees that reach every hub. The more parts there are, the less joining takes.
+/// Where that falls short, a tree takes several hubs (packJoined).
 /// @param mayBranch by node
 /// nullopt where there are no such hubs, where parts differ in too many ways, and where less than 99 % of `upper` can
 /// be reached. Throws OverflowError, CancelledError.
