@@ -2,18 +2,15 @@
 #include "remote/host.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/ascii.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace coppice::remote {
 namespace {
 
 constexpr std::size_t kLongestName = 253;
-
-bool isAlphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool consistsOf(std::string_view name, std::string_view others) {
   return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
@@ -86,9 +83,9 @@ Result<Target> parseTarget(std::string_view text) {
   }
   target.host = rest;
   if (!port.empty()) {
-    const auto [end, fault] = std::from_chars(port.data(), port.data() + port.size(), target.port);
+    target.port = numberIn<int>(port).value_or(0);
     constexpr int kMaxPort = 65535;
-    if (fault != std::errc() || end != port.data() + port.size() || target.port < 1 || target.port > kMaxPort) {
+    if (target.port < 1 || target.port > kMaxPort) {
       return refuse("a port is a number from 1 to 65535");
     }
   }

@@ -2,9 +2,9 @@
 #include "remote/limits.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace coppice::remote {
@@ -51,10 +51,8 @@ Result<Limits> parseLimits(std::string_view text) {
     }
     const std::string_view number = sign == std::string_view::npos ? std::string_view() : item.substr(sign + 1);
     constexpr double kLongest = 86'400;
-    double seconds = 0;
-    const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), seconds);
-    if (found == nullptr || fault != std::errc() || end != number.data() + number.size() || !(seconds > 0) ||
-        !(seconds <= kLongest)) {
+    const double seconds = numberIn<double>(number).value_or(0);
+    if (found == nullptr || !(seconds > 0) || !(seconds <= kLongest)) {
       return Error{ErrorCode::badUsage, std::string(kVariable) + ": " + inQuotes(item) + " is not a time limit",
                    "write NAME=SECONDS, separated by commas, with the names " + known};
     }

@@ -2,7 +2,6 @@
 #include "remote/session.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "remote/quoting.hpp"
 #include "remote/site.hpp"
@@ -28,12 +28,6 @@ std::string megabytes(std::int64_t bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MB";
 }
 
-std::optional<std::int64_t> number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 /// "NAME|STATE|NODES|GRES|LIMIT"; the default one has a star behind its name.
 SlurmPartition partitionIn(const std::string& text) {
   std::vector<std::string> parts;
@@ -47,7 +41,7 @@ SlurmPartition partitionIn(const std::string& text) {
   partition.isDefault = parts[0].ends_with('*');
   partition.name = partition.isDefault ? parts[0].substr(0, parts[0].size() - 1) : parts[0];
   partition.state = parts[1];
-  partition.nodes = static_cast<int>(number(parts[2]).value_or(0));
+  partition.nodes = static_cast<int>(numberIn<std::int64_t>(parts[2]).value_or(0));
   partition.resources = parts[3] == "(null)" ? "" : parts[3];
   partition.limit = parts[4];
   return partition;
@@ -186,7 +180,7 @@ Result<Session::Ended> Session::checkSystem(const std::stop_token& stop) {
   m_facts.host = fact(m_system, "host");
   m_facts.libc = fact(m_system, "libc");
   m_facts.boot = fact(m_system, "boot");
-  m_facts.cores = static_cast<int>(number(fact(m_system, "cores")).value_or(0));
+  m_facts.cores = static_cast<int>(numberIn<std::int64_t>(fact(m_system, "cores")).value_or(0));
   if (Error fault = systemFault(name(), m_system, m_executor.needs); !fault.message.empty()) {
     return fault;
   }
@@ -234,7 +228,7 @@ Result<Session::Ended> Session::checkSpace(const std::stop_token& stop) {
     return Error{ErrorCode::io, "the folder ~/.cache/coppice cannot be created on " + name(),
                  "check the home folder and its quota"};
   }
-  const auto kibibytes = number(fact(*found, "space"));
+  const auto kibibytes = numberIn<std::int64_t>(fact(*found, "space"));
   if (!kibibytes) {
     return Ended{"not known"};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "remote/quoting.hpp"
 #include "remote/ssh_fault.hpp"
@@ -35,10 +36,9 @@ Result<std::vector<Member>> parseMembers(std::string_view text) {
     Member member;
     if (colon != std::string_view::npos) {
       const std::string_view number = word.substr(colon + 1);
-      const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), member.ranks);
+      member.ranks = numberIn<int>(number).value_or(0);
       constexpr int kMaxRanks = 1 << 20;
-      if (fault != std::errc() || end != number.data() + number.size() || member.ranks < 1 ||
-          member.ranks > kMaxRanks) {
+      if (member.ranks < 1 || member.ranks > kMaxRanks) {
         return notMember(word, "a number of ranks must follow the colon");
       }
     }

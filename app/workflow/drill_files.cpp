@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/drill_files.hpp"
 
-#include <algorithm>
 #include <ostream>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/file_name.hpp"
 #include "base/one_line.hpp"
 #include "io/files.hpp"
@@ -118,11 +118,7 @@ std::vector<std::string> drillFileNames(const std::vector<DrillCase>& cases) {
     const std::string name = asFileName(live::described(each.failure));
     std::string unique = name;
     // File systems may take upper case for lower case.
-    const auto lower = [](std::string text) {
-      std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      return text;
-    };
-    for (int i = 2; !used.insert(lower(unique)).second; ++i) {
+    for (int i = 2; !used.insert(lowered(unique)).second; ++i) {
       unique = name + "-" + std::to_string(i);
     }
     names.push_back(std::move(unique));

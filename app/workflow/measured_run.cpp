@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "io/profile_json.hpp"
 #include "lowering/executed.hpp"
@@ -18,11 +19,6 @@ namespace coppice::workflow {
 namespace {
 
 constexpr std::size_t kMaxEvents = std::size_t{1} << 22;
-
-std::string_view trimmed(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(" \t\r");
-  return first == std::string_view::npos ? std::string_view() : line.substr(first);
-}
 
 /// The first line that holds anything is an object.
 bool isRecords(std::string_view text) {

@@ -2,8 +2,8 @@
 #include "workflow/options.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace coppice::workflow {
@@ -86,12 +86,7 @@ Error optionError(std::string_view option, std::string message, std::string fix)
 }
 
 std::optional<std::int64_t> parseInteger(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size() || text.starts_with('-')) {
-    return std::nullopt;
-  }
-  return number;
+  return text.starts_with('-') ? std::nullopt : numberIn<std::int64_t>(text);
 }
 
 Result<OptionValues> OptionValues::read(const std::vector<Option>& options, const Values& given,

@@ -3,21 +3,12 @@
 
 #include <cstdint>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace coppice {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
 
 struct Unit {
   std::string_view name;

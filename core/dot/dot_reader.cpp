@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "dot/cgraph_session.hpp"
@@ -30,13 +32,6 @@ struct Attribute {
   std::string name;
   std::string value;
 };
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
 
 /// A key of `extra` with its JSON text.
 using Extras = std::vector<std::pair<std::string, std::string>>;
@@ -392,14 +387,12 @@ private:
   }
 
   int wholeNumber(const ElementRef& element, const Attribute& attribute, int min) const {
-    int value = 0;
-    const std::string& text = attribute.value;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < min) {
-      refuse(element, attribute.name + " is " + inQuotes(text),
+    const auto value = numberIn<int>(attribute.value);
+    if (!value || *value < min) {
+      refuse(element, attribute.name + " is " + inQuotes(attribute.value),
              "write a whole number of at least " + std::to_string(min));
     }
-    return value;
+    return *value;
   }
 
   bool truth(const ElementRef& element, const Attribute& attribute) const {

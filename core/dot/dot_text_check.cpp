@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::dot {
@@ -58,8 +59,7 @@ private:
   }
 
   static bool isWordByte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           static_cast<unsigned char>(c) >= 0x80;
+    return isAlphanumeric(c) || c == '_' || c == '.' || static_cast<unsigned char>(c) >= 0x80;
   }
 
   void word(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/rows.hpp"
@@ -67,10 +68,6 @@ std::string listed(const Items& items, const Text& text) {
   return list;
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 /// Finds the known id that a misspelt one most likely meant.
 class Speller {
 public:
@@ -105,11 +102,11 @@ private:
   int distance(std::string_view a, std::string_view b) {
     m_budget -= static_cast<std::int64_t>(a.size() / 8 + 1);
     // Equal ends change nothing, and most ids of a fabric share theirs.
-    while (!a.empty() && !b.empty() && lower(a.front()) == lower(b.front())) {
+    while (!a.empty() && !b.empty() && lowered(a.front()) == lowered(b.front())) {
       a.remove_prefix(1);
       b.remove_prefix(1);
     }
-    while (!a.empty() && !b.empty() && lower(a.back()) == lower(b.back())) {
+    while (!a.empty() && !b.empty() && lowered(a.back()) == lowered(b.back())) {
       a.remove_suffix(1);
       b.remove_suffix(1);
     }
@@ -120,7 +117,7 @@ private:
       int diagonal = m_row[0];
       m_row[0] = static_cast<int>(i) + 1;
       for (std::size_t j = 0; j < b.size(); ++j) {
-        const int replaced = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+        const int replaced = diagonal + (lowered(a[i]) == lowered(b[j]) ? 0 : 1);
         diagonal = m_row[j + 1];
         m_row[j + 1] = std::min({replaced, m_row[j] + 1, m_row[j + 1] + 1});
       }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forestcoll/amounts.hpp"
 
-#include <charconv>
 #include <optional>
 #include <string>
 
+#include "base/ascii.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/wildcard.hpp"
 
 namespace coppice::forestcoll {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 std::vector<std::string_view> itemsOf(std::string_view text) {
   std::vector<std::string_view> items;
@@ -32,10 +26,7 @@ std::vector<std::string_view> itemsOf(std::string_view text) {
 
 /// Digits alone, within 64 bits.
 std::optional<std::int64_t> parseAmount(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool isWhole = fault == std::errc() && end == text.data() + text.size() && value >= 0 && text.front() != '-';
-  return isWhole ? std::optional(value) : std::nullopt;
+  return text.starts_with('-') ? std::nullopt : numberIn<std::int64_t>(text);
 }
 
 Error notANumber(std::string_view item) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "groups/groups.hpp"
 
@@ -14,9 +14,8 @@ Result<std::vector<int>> parseMesh(const std::string& text) {
   std::vector<int> sizes;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
-    int size = 0;
-    const auto [rest, code] = std::from_chars(text.data() + begin, text.data() + end, size);
-    if (code != std::errc() || rest != text.data() + end || size < 1) {
+    const int size = numberIn<int>(std::string_view(text).substr(begin, end - begin)).value_or(0);
+    if (size < 1) {
       return Error{ErrorCode::badUsage, inQuotes(text) + " is not a mesh", "write the sizes of its axes, such as 8x16"};
     }
     sizes.push_back(size);

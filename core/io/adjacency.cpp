@@ -13,19 +13,20 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "io/exact_json.hpp"
+#include "io/limits.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxNodes = 65536;
+constexpr std::size_t kMaxGraphNodes = 65536;
 constexpr std::size_t kMaxMatrix = 4096;
 constexpr std::size_t kMaxLabel = 4096;
 
@@ -74,16 +75,9 @@ std::optional<OfficialLabel> parseOfficialLabel(std::string_view text) {
   return label;
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
-class Reader {
+class AdjacencyReader {
 public:
-  Reader(std::string_view text, const std::string& fileName)
+  AdjacencyReader(std::string_view text, const std::string& fileName)
       : m_text(text), m_fileName(fileName), m_places(text, fileName) {}
 
   Result<ImportResult> run() {
@@ -95,7 +89,7 @@ public:
       refuse(*byte, "the file is not UTF-8 here", "convert it to UTF-8");
     }
     if (m_text[start] == '{' || m_text[start] == '[') {
-      auto parsed = parseExactJson(m_text, m_fileName, {kMaxBytes, 20000000, 32});
+      auto parsed = parseExactJson(m_text, m_fileName, {kMaxNetworkBytes, 20000000, 32});
       if (!parsed) {
         return parsed.error();
       }
@@ -165,8 +159,9 @@ private:
     }
     const auto [entry, isNew] = m_index.try_emplace(label, static_cast<int>(m_nodes.size()));
     if (isNew) {
-      if (m_nodes.size() >= kMaxNodes) {
-        refuse(offset, "more than " + std::to_string(kMaxNodes) + " nodes", "give a smaller graph", ErrorCode::limit);
+      if (m_nodes.size() >= kMaxGraphNodes) {
+        refuse(offset, "more than " + std::to_string(kMaxGraphNodes) + " nodes", "give a smaller graph",
+               ErrorCode::limit);
       }
       m_nodes.push_back({std::move(label)});
     }
@@ -712,10 +707,10 @@ Result<std::string> write(const fabric::Description& description) {
 Result<ImportResult> readAdjacency(std::string_view text, const std::string& fileName) {
   return guarded(
       [&]() -> Result<ImportResult> {
-        if (text.size() > kMaxBytes) {
+        if (text.size() > kMaxNetworkBytes) {
           return Error{ErrorCode::limit, "the text is larger than 64 MiB", "give a smaller graph", Place{fileName}};
         }
-        return Reader(text, fileName).run();
+        return AdjacencyReader(text, fileName).run();
       },
       {.overflowFix = "use fewer digits or another unit",
        .memory = "the graph does not fit into memory",

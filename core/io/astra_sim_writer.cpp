@@ -81,7 +81,7 @@ Result<Wiring> wiringOf(const fabric::Fabric& fabric) {
 }
 
 /// The GPUs that differ from `npu` in one dimension alone, in the order of that dimension.
-std::vector<int> lineOf(int npu, int stride, int size) {
+std::vector<int> npuLine(int npu, int stride, int size) {
   const int first = npu - npu / stride % size * stride;
   std::vector<int> line;
   for (int i = 0; i < size; ++i) {
@@ -129,7 +129,7 @@ private:
 
   /// The bandwidth of the line of GPU 0 where it has this shape; a quick test before the whole is compared.
   [[nodiscard]] std::optional<Bandwidth> firstLine(Shape shape, int stride, int size) const {
-    const std::vector<int> line = lineOf(0, stride, size);
+    const std::vector<int> line = npuLine(0, stride, size);
     if (shape == Shape::switched) {
       const auto found = m_wiring.switches.find(line);
       return found == m_wiring.switches.end() ? std::nullopt : std::optional(found->second.front());
@@ -159,7 +159,7 @@ private:
         if (npu / stride % dimension.size != 0) {
           continue;
         }
-        const std::vector<int> line = lineOf(npu, stride, dimension.size);
+        const std::vector<int> line = npuLine(npu, stride, dimension.size);
         if (dimension.shape == Shape::switched) {
           made.switches[line].push_back(dimension.bandwidth);
           continue;

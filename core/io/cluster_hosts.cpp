@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/natural_order.hpp"
@@ -16,10 +17,6 @@
 
 namespace coppice::io {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// The number of an adapter: 5 of "mlx5_5", "ib5", "nic5", and of "HCA-6", which counts from 1.
 std::optional<int> adapterNumber(std::string_view name) {
@@ -32,12 +29,12 @@ std::optional<int> adapterNumber(std::string_view name) {
   if (at == 0 || error != std::errc{} || end != name.data() + name.size()) {
     return std::nullopt;
   }
-  return lowerText(name.substr(0, at)) == "hca-" ? number - 1 : number;
+  return lowered(name.substr(0, at)) == "hca-" ? number - 1 : number;
 }
 
 /// What the names of hosts of one kind have in common: "dgx-" of "dgx-07.site.org", "a-dgx--c" of "a05-dgx-01-c07".
 std::string stemOfHost(std::string_view name) {
-  std::string stem = lowerText(name.substr(0, name.find('.')));
+  std::string stem = lowered(name.substr(0, name.find('.')));
   std::erase_if(stem, [](char c) { return c >= '0' && c <= '9'; });
   return stem;
 }
@@ -132,7 +129,7 @@ private:
     };
     for (const Port* port : ports) {
       if (!take(port, [&](const ImportedServer::Nic& nic) {
-            return lowerText(nic.device.empty() ? nic.id : nic.device) == lowerText(port->adapter);
+            return lowered(nic.device.empty() ? nic.id : nic.device) == lowered(port->adapter);
           })) {
         rest.push_back(port);
       }
@@ -352,15 +349,9 @@ private:
 
 }  // namespace
 
-std::string lowerText(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 bool isSameHost(std::string_view a, std::string_view b) {
-  const std::string x = lowerText(a);
-  const std::string y = lowerText(b);
+  const std::string x = lowered(a);
+  const std::string y = lowered(b);
   return !x.empty() && !y.empty() &&
          (x == y || (x.find('.') != std::string::npos && x.substr(0, x.find('.')) == y) ||
           (y.find('.') != std::string::npos && y.substr(0, y.find('.')) == x));
@@ -375,7 +366,7 @@ std::string someOf(const std::vector<std::string>& names) {
 }
 
 bool matchesPattern(std::string_view text, std::string_view pattern) {
-  return matchesWildcard(pattern, text, [](char p, char t) { return p == '?' || lower(p) == lower(t); });
+  return matchesWildcard(pattern, text, [](char p, char t) { return p == '?' || lowered(p) == lowered(t); });
 }
 
 ChosenHosts chooseHosts(const ClusterNetwork& network, const std::vector<HostModel>& models,

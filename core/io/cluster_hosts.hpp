@@ -31,7 +31,6 @@ struct ChosenHosts {
 [[nodiscard]] ChosenHosts chooseHosts(const ClusterNetwork& network, const std::vector<HostModel>& models,
                                       const NetworkOptions& options, const std::string& fileName);
 
-[[nodiscard]] std::string lowerText(std::string_view text);
 /// Equal without case, or the one is the other with its domain.
 [[nodiscard]] bool isSameHost(std::string_view a, std::string_view b);
 /// Names of up to five, for a message.

@@ -9,16 +9,16 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/cluster_hosts.hpp"
+#include "io/limits.hpp"
 
 namespace coppice::io {
 namespace {
-
-constexpr std::size_t kMaxNodes = 200000;
 
 /// The number of a GPU of a host's file: 3 of "gpu3".
 std::optional<int> gpuNumber(std::string_view id) {
@@ -125,8 +125,8 @@ private:
   }
 
   void addNode(std::string id, std::string kind, std::string box) {
-    if (m_result.description.nodes.size() >= kMaxNodes) {
-      refuse(ErrorCode::limit, "more than " + std::to_string(kMaxNodes) + " nodes", "choose fewer hosts");
+    if (m_result.description.nodes.size() >= kMaxNetworkNodes) {
+      refuse(ErrorCode::limit, "more than " + std::to_string(kMaxNetworkNodes) + " nodes", "choose fewer hosts");
     }
     m_ids.insert(id);
     fabric::NodeDescription node;
@@ -138,7 +138,7 @@ private:
 
   /// What a host says of its GPUs' NVLink domains; nullptr: nothing.
   [[nodiscard]] const HostDomains* domainsOf(int host) const {
-    const std::string name = lowerText(nameOf(host));
+    const std::string name = lowered(nameOf(host));
     auto found = m_said.find(name);
     if (found == m_said.end()) {
       found = m_said.find(name.substr(0, name.find('.')));
@@ -151,7 +151,7 @@ private:
     std::map<std::string, std::set<int>> hostsOf;  // by domain
     m_domains.resize(m_hosts.size());
     for (const HostDomains& entry : m_network.nvlink) {
-      const std::string name = lowerText(entry.host);
+      const std::string name = lowered(entry.host);
       m_said.emplace(name, &entry);
       m_said.emplace(name.substr(0, name.find('.')), &entry);
     }
@@ -195,7 +195,7 @@ private:
           m_domains[i].ofGpu[number] = key;
           hostsOf[key].insert(static_cast<int>(i));
         }
-        if (!gpu.health.empty() && lowerText(gpu.health) != "full") {
+        if (!gpu.health.empty() && lowered(gpu.health) != "full") {
           degraded.push_back(name);
         }
       }

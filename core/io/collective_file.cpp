@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
 #include "io/schedule_json.hpp"
@@ -52,12 +52,6 @@ std::string_view trimmedLine(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   return begin == std::string_view::npos ? std::string_view()
                                          : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-std::optional<Rank> wholeNumber(std::string_view text) {
-  Rank value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 /// What both formats share: ranks, checked rows, and places of faults.
@@ -119,7 +113,7 @@ protected:
   void addShareless() { ++m_shareless; }
 
   void addChunk(std::string_view text, std::size_t offset) {
-    const auto chunk = wholeNumber(text);
+    const auto chunk = numberIn<Rank>(text);
     if (!chunk || *chunk < 0) {
       refuse(offset, inQuotes(text) + " is not the number of a chunk", "number the chunks from 0");
     }
@@ -286,7 +280,7 @@ private:
     }
     std::vector<Rank> ranks;
     for (const JsonValue& item : value.items) {
-      const auto rank = item.kind == JsonValue::Kind::number   ? wholeNumber(item.text)
+      const auto rank = item.kind == JsonValue::Kind::number   ? numberIn<Rank>(item.text)
                         : item.kind == JsonValue::Kind::string ? rankOf(item.text)
                                                                : std::nullopt;
       if (!rank) {
@@ -439,8 +433,8 @@ private:
   /// An id that looks like a number or a range is an id only where it is not a rank.
   void addRanks(std::string_view word, std::size_t offset, std::vector<Rank>& ranks) const {
     const std::size_t dash = word.find('-', 1);
-    const auto first = wholeNumber(word.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : wholeNumber(word.substr(dash + 1));
+    const auto first = numberIn<Rank>(word.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : numberIn<Rank>(word.substr(dash + 1));
     if (first && last) {
       if (*first < 0 || *last < *first || *last >= m_rankCount) {
         refuse(offset, inQuotes(word) + " is not within the ranks", ranksFix());

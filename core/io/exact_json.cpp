@@ -240,7 +240,7 @@ private:
   std::size_t m_count = 0;
 };
 
-void append(std::string& out, const JsonValue& value) {
+void appendValue(std::string& out, const JsonValue& value) {
   switch (value.kind) {
     case JsonValue::Kind::null:
       out += "null";
@@ -256,7 +256,7 @@ void append(std::string& out, const JsonValue& value) {
       out += '[';
       for (std::size_t i = 0; i < value.items.size(); ++i) {
         out += i > 0 ? "," : "";
-        append(out, value.items[i]);
+        appendValue(out, value.items[i]);
       }
       out += ']';
       break;
@@ -264,7 +264,7 @@ void append(std::string& out, const JsonValue& value) {
       out += '{';
       for (std::size_t i = 0; i < value.members.size(); ++i) {
         out += (i > 0 ? "," : "") + jsonQuoted(value.members[i].first) + ":";
-        append(out, value.members[i].second);
+        appendValue(out, value.members[i].second);
       }
       out += '}';
       break;
@@ -300,7 +300,7 @@ Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileN
 
 std::string toJsonText(const JsonValue& value) {
   std::string out;
-  append(out, value);
+  appendValue(out, value);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "io/adjacency.hpp"
 #include "io/execution_plan.hpp"
@@ -65,13 +66,6 @@ constexpr bool areNamesInOrder() {
   return true;
 }
 static_assert(areNamesInOrder());
-
-std::string lowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
 
 bool isBlank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -261,7 +255,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
            : !isNative && foreignFormat(glance)       ? std::nullopt
                                                       : std::optional(FabricFormat::json);
   }
-  const std::string start = lowerCase(rest.substr(0, 16));
+  const std::string start = lowered(rest.substr(0, 16));
   for (const std::string_view word : {"digraph", "graph", "strict"}) {
     if (start.starts_with(word) && start.size() > word.size() &&
         (isBlank(start[word.size()]) || start[word.size()] == '{' || start[word.size()] == '"')) {
@@ -343,7 +337,7 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
   if (const auto plain = plainText(text)) {
     return detectFormat(path, *plain);
   }
-  const std::string name = lowerCase(path.filename().string());
+  const std::string name = lowered(path.filename().string());
   if (name.ends_with(".dot") || name.ends_with(".gv")) {
     return FabricFormat::dot;
   }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/rational.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
@@ -50,7 +51,7 @@ std::string joined(const std::vector<Extra>& extras) {
 enum class Level { root, top, nodes, node, position, links, link, extra };
 enum class ValueType { null, boolean, number, string, object, array };
 
-std::string_view nameOf(ValueType type) {
+std::string_view typeName(ValueType type) {
   constexpr std::array<std::string_view, 6> kTypeNames = {"null",     "true or false", "a number",
                                                           "a string", "an object",     "an array"};
   return kTypeNames[static_cast<std::size_t>(type)];
@@ -248,7 +249,7 @@ private:
     } else {
       fix = "see resources/doc/fabric-files.md";
     }
-    return fail("must be " + std::string(expected) + ", not " + std::string(nameOf(actual)), std::move(fix), path());
+    return fail("must be " + std::string(expected) + ", not " + std::string(typeName(actual)), std::move(fix), path());
   }
 
   /// Which value is being read: "", "name", "nodes[3]", "nodes[3].kind", "links[0].bandwidth".
@@ -264,9 +265,8 @@ private:
         text += "[" + std::to_string(m_description.links.size() - 1) + "]";
       } else if (!frame.key.empty()) {
         const std::string_view shown = std::string_view(frame.key).substr(0, 64);
-        const bool isPlain = std::all_of(shown.begin(), shown.end(), [](char c) {
-          return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        });
+        const bool isPlain =
+            std::all_of(shown.begin(), shown.end(), [](char c) { return c == '_' || isAlphanumeric(c); });
         text += isPlain ? (text.empty() ? "" : ".") + std::string(shown) : "[" + inQuotes(frame.key) + "]";
       }
     }
@@ -449,7 +449,7 @@ private:
       case Level::links:
         return itemTypeFault(type);
       default:
-        return fail("the file must contain one JSON object, not " + std::string(nameOf(type)),
+        return fail("the file must contain one JSON object, not " + std::string(typeName(type)),
                     R"(write {"nodes": [...], "links": [...]})", "");
     }
     endToken();

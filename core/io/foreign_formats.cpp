@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/rational.hpp"
 
 namespace coppice::io {
@@ -207,9 +208,7 @@ bool namesEndsOfLinks(std::string_view text) {
   bool hasHead = false;
   forEachRow(text.substr(0, kGlance), [&](const std::vector<std::string_view>& cells) {
     for (const std::string_view cell : cells) {
-      std::string word(cell);
-      std::transform(word.begin(), word.end(), word.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+      const std::string word = lowered(cell);
       hasTail = hasTail || word == "src" || word == "source" || word == "from" || word == "tail";
       hasHead = hasHead || word == "dst" || word == "dest" || word == "destination" || word == "target" ||
                 word == "to" || word == "head";

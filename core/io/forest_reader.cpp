@@ -21,8 +21,8 @@ using fabric::NodeIndex;
 using schedule::Forest;
 using schedule::Schedule;
 
-constexpr JsonLimits kLimits{.bytes = kMaxForestBytes, .values = 16'000'000, .depth = kMaxJsonDepth};
-constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+constexpr JsonLimits kForestLimits{.bytes = kMaxForestBytes, .values = 16'000'000, .depth = kMaxJsonDepth};
+constexpr std::size_t kMaxForestRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::array kForestKeys = {"reduce_forest", "broadcast_forest"};
 
 std::string at(const std::string& path, std::size_t place) {
@@ -71,12 +71,12 @@ void ForestReader::read() {
   std::vector<JsonRows> rows;
   for (std::size_t i = 0; i < kForestKeys.size(); ++i) {
     Rows& into = m_rows[i];
-    rows.push_back({std::string(kForestKeys[i]) + ".paths", kMaxRows,
+    rows.push_back({std::string(kForestKeys[i]) + ".paths", kMaxForestRows,
                     [this, &into](std::size_t, std::span<const std::int64_t> row) { return addPath(into, row); }});
-    rows.push_back({std::string(kForestKeys[i]) + ".trees.edges", kMaxRows,
+    rows.push_back({std::string(kForestKeys[i]) + ".trees.edges", kMaxForestRows,
                     [&into](std::size_t, std::span<const std::int64_t> row) { return addEdge(into, row); }});
   }
-  auto parsed = parseExactJson(m_text, m_fileName, kLimits, rows, m_fabric);
+  auto parsed = parseExactJson(m_text, m_fileName, kForestLimits, rows, m_fabric);
   if (!parsed) {
     throw Failure{refusedExecutionPlan(m_text, m_fileName).value_or(parsed.error())};
   }

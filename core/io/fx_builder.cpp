@@ -14,7 +14,7 @@ namespace {
 using std::int64_t;
 using training::Op;
 
-constexpr std::size_t kMaxNodes = 50'000;
+constexpr std::size_t kMaxTensors = 50'000;
 
 bool has(const Atoms& atoms, Atom atom) {
   return std::find(atoms.begin(), atoms.end(), atom) != atoms.end();
@@ -63,8 +63,8 @@ std::string Builder::uniqueName(const std::string& wanted) {
 
 Tensor Builder::add(const std::string& name, Op op, const std::vector<Tensor>& tensors, std::vector<Atoms> positions,
                     int bits) {
-  if (m_drafts.size() >= kMaxNodes) {
-    refuse("the graph has more than " + std::to_string(kMaxNodes) + " tensors", "give one block of it");
+  if (m_drafts.size() >= kMaxTensors) {
+    refuse("the graph has more than " + std::to_string(kMaxTensors) + " tensors", "give one block of it");
   }
   Draft draft{.node = {.name = uniqueName(name), .op = op, .bytes = Rational(bits, 8)}};
   for (const Tensor& tensor : tensors) {

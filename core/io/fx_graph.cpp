@@ -21,9 +21,9 @@ using training::Op;
 
 constexpr std::size_t kMaxCalls = 20'000;
 
-class Reader {
+class FxReader {
 public:
-  Reader(std::vector<Call> calls, const std::string& fileName, const FxOptions& options)
+  FxReader(std::vector<Call> calls, const std::string& fileName, const FxOptions& options)
       : m_calls(std::move(calls)), m_options(options), m_builder(fileName) {}
 
   FxProblem run() {
@@ -237,7 +237,7 @@ Result<FxProblem> readFxGraph(std::string_view text, const std::string& fileName
   if (!calls) {
     return calls.error();
   }
-  return guarded([&] { return Reader(*std::move(calls), fileName, options).run(); });
+  return guarded([&] { return FxReader(*std::move(calls), fileName, options).run(); });
 }
 
 }  // namespace coppice::io

@@ -11,7 +11,7 @@ using training::Dim;
 using training::Op;
 
 /// a to z, then a1 and so on; capitals are states.
-std::string nameOf(std::size_t index) {
+std::string dimensionName(std::size_t index) {
   constexpr std::size_t kLetters = 26;
   return std::string(1, static_cast<char>('a' + index % kLetters)) +
          (index < kLetters ? "" : std::to_string(index / kLetters));
@@ -25,7 +25,7 @@ public:
   [[nodiscard]] Dim dim(Atom leaf) {
     const auto [found, isNew] = m_numbers.try_emplace(leaf, static_cast<Dim>(m_problem.dims.size()));
     if (isNew) {
-      m_problem.dims.push_back({nameOf(m_problem.dims.size()), m_dims.size(leaf)});
+      m_problem.dims.push_back({dimensionName(m_problem.dims.size()), m_dims.size(leaf)});
     }
     return found->second;
   }

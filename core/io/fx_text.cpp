@@ -7,13 +7,14 @@
 #include <charconv>
 #include <map>
 
+#include "base/ascii.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 
 namespace coppice::io::fx {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxArgumentDepth = 32;
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 
 constexpr std::array<std::pair<std::string_view, int>, 17> kTypes{{{"f64", 64},
@@ -36,16 +37,6 @@ constexpr std::array<std::pair<std::string_view, int>, 17> kTypes{{{"f64", 64},
 
 bool isWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
-    text.remove_suffix(1);
-  }
-  return text;
 }
 
 /// What a line of TORCH_LOGS has in front: "[rank0]:V0926 file.py:381] [0/0] [__aot_joint_graph] ".
@@ -168,7 +159,7 @@ public:
 
   /// Names of which there are tensors are told from words by the caller.
   [[nodiscard]] Value value(int depth = 0) {
-    if (depth > kMaxDepth) {
+    if (depth > kMaxArgumentDepth) {
       refuse("lists in lists in lists", "give a graph as torch prints it");
     }
     skip();

@@ -2,12 +2,12 @@
 #include "io/groups_json.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
 #include "io/text_place.hpp"
@@ -107,11 +107,8 @@ private:
   }
 
   [[nodiscard]] std::optional<Rank> number(std::string_view text) const {
-    Rank rank = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), rank);
-    const bool isRank =
-        fault == std::errc() && end == text.data() + text.size() && rank >= 0 && rank < m_fabric.gpuCount();
-    return isRank ? std::optional(rank) : std::nullopt;
+    const auto rank = numberIn<Rank>(text);
+    return rank && *rank >= 0 && *rank < m_fabric.gpuCount() ? rank : std::nullopt;
   }
 
   /// A list, or one entry of a list.

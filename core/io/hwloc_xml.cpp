@@ -11,15 +11,13 @@
 #include "base/failure.hpp"
 #include "base/rational.hpp"
 #include "base/text.hpp"
+#include "io/limits.hpp"
 #include "io/xml_text.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-constexpr int kMaxDepth = 64;
-constexpr std::size_t kMaxGpus = 1024;
-constexpr std::size_t kMaxDevices = 100000;
+constexpr std::size_t kMaxObjects = 100000;
 
 /// GB/s per direction of all NVLinks of a GPU together, by the words of its model.
 struct Model {
@@ -59,7 +57,8 @@ class HwlocReader {
 public:
   HwlocReader(std::string_view text, const std::string& fileName, const NvidiaSmiOptions& options)
       : m_fileName(fileName),
-        m_xml(text, fileName, {kMaxBytes, "give the XML of hwloc: lstopo machine.xml", "write it again: lstopo machine.xml"}),
+        m_xml(text, fileName,
+              {kMaxNetworkBytes, "give the XML of hwloc: lstopo machine.xml", "write it again: lstopo machine.xml"}),
         m_options(options) {}
 
   Result<ImportResult> run() {
@@ -69,7 +68,7 @@ public:
     }
     if (m_gpus.empty()) {
       m_xml.refuse(topology, "the file has no GPU",
-             "run lstopo where the GPUs are, with I/O devices: lstopo --whole-io x.xml");
+                   "run lstopo where the GPUs are, with I/O devices: lstopo --whole-io x.xml");
     }
     order();
     for (const pugi::xml_node distances : topology.children()) {
@@ -118,7 +117,7 @@ private:
   }
 
   int addNode(pugi::xml_node object, BoxRole role, std::string id, int parent, const Bandwidth& uplink) {
-    if (m_box.nodes.size() >= kMaxDevices) {
+    if (m_box.nodes.size() >= kMaxObjects) {
       m_xml.refuse(object, "too many devices", "give the file of one machine", ErrorCode::limit);
     }
     std::string unique = id;
@@ -131,9 +130,9 @@ private:
 
   /// @param parent node that PCI devices below hang on; -1 = none yet, so that the nearest package becomes it
   void walk(pugi::xml_node object, int parent, int depth) {
-    if (depth > kMaxDepth) {
-      m_xml.refuse(object, "objects are nested more than " + std::to_string(kMaxDepth) + " deep",
-             "give the file as hwloc wrote it", ErrorCode::limit);
+    if (depth > kMaxXmlDepth) {
+      m_xml.refuse(object, "objects are nested more than " + std::to_string(kMaxXmlDepth) + " deep",
+                   "give the file as hwloc wrote it", ErrorCode::limit);
     }
     int below = parent;
     if (isType(object, "PCIDev")) {
@@ -206,9 +205,9 @@ private:
       return parent;
     }
     if (isGpu) {
-      if (m_gpus.size() >= kMaxGpus) {
-        m_xml.refuse(object, "more than " + std::to_string(kMaxGpus) + " GPUs", "give the file of one machine",
-               ErrorCode::limit);
+      if (m_gpus.size() >= kMaxServerGpus) {
+        m_xml.refuse(object, "more than " + std::to_string(kMaxServerGpus) + " GPUs", "give the file of one machine",
+                     ErrorCode::limit);
       }
       node = addNode(object, BoxRole::gpu, "gpu at " + busId, parent, speedOf(object));
       m_gpus.push_back({node, model});
@@ -300,9 +299,9 @@ private:
     const std::size_t n = indexes.size();
     if (n == 0 || values.size() != n * n) {
       m_xml.refuse(distances,
-             "the matrix " + std::string(name) + " has " + std::to_string(values.size()) + " values for " +
-                 std::to_string(n) + " objects",
-             "give the file as hwloc wrote it");
+                   "the matrix " + std::string(name) + " has " + std::to_string(values.size()) + " values for " +
+                       std::to_string(n) + " objects",
+                   "give the file as hwloc wrote it");
     }
     for (std::size_t i = 0; i < n; ++i) {
       const auto a = m_byIndex.find(indexes[i]);
@@ -314,7 +313,7 @@ private:
         const auto megabytes = Rational::parse(values[i * n + j]);
         if (!megabytes || *megabytes < Rational(0)) {
           m_xml.refuse(distances, inQuotes(values[i * n + j]) + " is not a bandwidth in MB/s",
-                 "give the file as hwloc wrote it");
+                       "give the file as hwloc wrote it");
         }
         if (megabytes->isPositive()) {
           Bandwidth& sum = m_links[{a->second, b->second}];

@@ -10,17 +10,17 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/natural_order.hpp"
 #include "base/text.hpp"
+#include "io/limits.hpp"
 #include "io/pasted_text.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxNodes = 200000;
 constexpr std::size_t kMaxName = 128;
 
 /// GB/s of one lane and direction after encoding; nullopt for a speed that the table does not have.
@@ -38,20 +38,6 @@ std::optional<Bandwidth> laneRate(std::string_view speed) {
     }
   }
   return std::nullopt;
-}
-
-bool isBlank(char c) {
-  return c == ' ' || c == '\t' || c == '\r';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && isBlank(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && isBlank(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
 }
 
 /// The text between the next two quotation marks, which it leaves behind; nullopt if there are none.
@@ -136,8 +122,8 @@ private:
   int nodeOf(std::string_view guid, int line) {
     const auto [entry, isNew] = m_index.try_emplace(std::string(guid), static_cast<int>(m_nodes.size()));
     if (isNew) {
-      if (m_nodes.size() >= kMaxNodes) {
-        refuse(line, "more than " + std::to_string(kMaxNodes) + " nodes", "give the output for one fabric",
+      if (m_nodes.size() >= kMaxNetworkNodes) {
+        refuse(line, "more than " + std::to_string(kMaxNetworkNodes) + " nodes", "give the output for one fabric",
                ErrorCode::limit);
       }
       const Kind kind = kindOf(guid);
@@ -427,7 +413,7 @@ bool looksLikeIbnetdiscover(std::string_view text) {
 }
 
 Result<ReadNetwork> readIbnetdiscover(std::string_view text, const std::string& fileName) {
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxNetworkBytes) {
     return Error{ErrorCode::limit, "the text is larger than 64 MiB", "give the output for one fabric",
                  Place{fileName, 0, 0, {}}};
   }

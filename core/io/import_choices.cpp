@@ -29,14 +29,14 @@ constexpr std::array<std::pair<ImportChoice, std::string_view>, 15> kChoiceNames
      {ImportChoice::machine, "type"},
      {ImportChoice::timeUnit, "time-unit"}}};
 
-Error fault(ImportChoice choice, std::string message, std::string fix) {
+Error wrongChoice(ImportChoice choice, std::string message, std::string fix) {
   return Error{ErrorCode::badUsage,
                std::move(message),
                std::move(fix),
                {.element = {RefKind::option, "--" + std::string(toString(choice))}}};
 }
 
-std::vector<std::string> namesIn(std::string_view text) {
+std::vector<std::string> choiceNames(std::string_view text) {
   std::vector<std::string> names;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
@@ -132,32 +132,33 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
   if (!answers.scaleOut.empty()) {
     const auto scaleOut = parseScaleOut(answers.scaleOut);
     if (!scaleOut) {
-      return fault(ImportChoice::scaleOut, inQuotes(answers.scaleOut) + " is not known", "use switch, rails or planes");
+      return wrongChoice(ImportChoice::scaleOut, inQuotes(answers.scaleOut) + " is not known",
+                         "use switch, rails or planes");
     }
     options.box.scaleOut = *scaleOut;
   }
-  options.box.nics = namesIn(answers.nics);
-  options.network.hosts = namesIn(answers.hosts);
-  options.network.adapters = namesIn(answers.adapters);
+  options.box.nics = choiceNames(answers.nics);
+  options.network.hosts = choiceNames(answers.hosts);
+  options.network.adapters = choiceNames(answers.adapters);
   options.rates = answers.nominalRates ? LinkRates::nominal : LinkRates::nccl;
   if (!answers.nvlink.empty()) {
     if (answers.nvlink != "switch" && answers.nvlink != "mesh") {
-      return fault(ImportChoice::nvlink, inQuotes(answers.nvlink) + " is not known", "use switch or mesh");
+      return wrongChoice(ImportChoice::nvlink, inQuotes(answers.nvlink) + " is not known", "use switch or mesh");
     }
     options.nvidiaSmi.reading = answers.nvlink == "switch" ? NvlinkReading::nvSwitch : NvlinkReading::mesh;
   }
   if (!answers.machine.empty()) {
     options.taccl.type = sketch::parseMachineType(answers.machine);
     if (!options.taccl.type) {
-      return fault(ImportChoice::machine, inQuotes(answers.machine) + " is not a kind of machine",
-                   "use ndv2, dgx2, hub or custom");
+      return wrongChoice(ImportChoice::machine, inQuotes(answers.machine) + " is not a kind of machine",
+                         "use ndv2, dgx2, hub or custom");
     }
   }
   if (!answers.timeUnit.empty()) {
     const auto unit = Rational::parse(answers.timeUnit);
     if (!unit || !unit->isPositive()) {
-      return fault(ImportChoice::timeUnit, inQuotes(answers.timeUnit) + " is not a number of microseconds",
-                   "use for example 0.01");
+      return wrongChoice(ImportChoice::timeUnit, inQuotes(answers.timeUnit) + " is not a number of microseconds",
+                         "use for example 0.01");
     }
     options.taccl.timeUnit = ExactMicroseconds(*unit);
   }
@@ -172,11 +173,11 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
     if (!field.first->empty()) {
       const auto bandwidth = Bandwidth::parse(*field.first);
       if (!bandwidth) {
-        return fault(choice, bandwidth.error().message, bandwidth.error().fix);
+        return wrongChoice(choice, bandwidth.error().message, bandwidth.error().fix);
       }
       if (!bandwidth->isPositive()) {
-        return fault(choice, "a bandwidth of " + toExactText(*bandwidth) + " GB/s cannot carry anything",
-                     "give one above 0");
+        return wrongChoice(choice, "a bandwidth of " + toExactText(*bandwidth) + " GB/s cannot carry anything",
+                           "give one above 0");
       }
       *field.second = *bandwidth;
     }

@@ -2,7 +2,6 @@
 #include "io/infragraph.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,15 +12,16 @@
 
 #include "base/disjoint_sets.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "io/limits.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxNodes = 200000;
-constexpr std::size_t kMaxLinks = 1000000;
+constexpr std::size_t kMaxInfragraphBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxInfragraphLinks = 1000000;
 
 struct Component {
   std::string kind;
@@ -57,11 +57,8 @@ std::vector<std::string> dotted(std::string_view text) {
 }
 
 std::optional<int> indexOf(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && value >= 0 && value < 1000000
-             ? std::optional(value)
-             : std::nullopt;
+  const auto value = numberIn<int>(text);
+  return value && *value >= 0 && *value < 1000000 ? value : std::nullopt;
 }
 
 class InfraGraphReader {
@@ -243,8 +240,8 @@ private:
       for (const std::string& component : model.order) {
         const Component& part = model.components.at(component);
         for (int j = 0; j < std::max(part.count, 1); ++j) {
-          if (m_nodes.size() >= kMaxNodes) {
-            refuse(instance, "more than " + std::to_string(kMaxNodes) + " nodes", "give a smaller graph",
+          if (m_nodes.size() >= kMaxNetworkNodes) {
+            refuse(instance, "more than " + std::to_string(kMaxNetworkNodes) + " nodes", "give a smaller graph",
                    ErrorCode::limit);
           }
           fabric::NodeDescription node;
@@ -408,8 +405,9 @@ private:
       refuse(at, "link " + inQuotes(name) + " of a GPU has no bandwidth",
              "add bandwidth: gigabytes_per_second to the link");
     }
-    if (m_joined.size() >= kMaxLinks) {
-      refuse(at, "more than " + std::to_string(kMaxLinks) + " links", "give a smaller graph", ErrorCode::limit);
+    if (m_joined.size() >= kMaxInfragraphLinks) {
+      refuse(at, "more than " + std::to_string(kMaxInfragraphLinks) + " links", "give a smaller graph",
+             ErrorCode::limit);
     }
     m_joined.push_back({from->second, to->second, bandwidth});
   }
@@ -484,7 +482,7 @@ bool looksLikeInfraGraph(std::string_view text) {
 
 Result<ImportResult> readInfraGraph(std::string_view text, const std::string& fileName) {
   const Place where{fileName, 0, 0, {}};
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxInfragraphBytes) {
     return Error{ErrorCode::limit, "the file is larger than 16 MiB", "give a smaller graph", where};
   }
   return guarded(

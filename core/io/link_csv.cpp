@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/csv.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "io/fabric_json.hpp"
@@ -24,14 +25,7 @@ enum Column { kTail, kHead, kBandwidth, kCount, kDirection, kLatency, kColumns }
 constexpr int kNoColumn = -1;
 constexpr const char* kLinkTable = "a table of links";
 
-std::string lowered(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
-}
-
-Error fault(const std::string& fileName, int line, std::string message, std::string fix) {
+Error faultAt(const std::string& fileName, int line, std::string message, std::string fix) {
   return Error{ErrorCode::badInput, std::move(message), std::move(fix), {.file = fileName, .line = line}};
 }
 
@@ -118,7 +112,7 @@ Result<fabric::LinkDescription> linkOf(const CsvRow& row, const std::array<int, 
   link.src = at(kTail);
   link.dst = at(kHead);
   if (link.src.empty() || link.dst.empty()) {
-    return fault(fileName, row.line, "a link needs a name at each end", "write tail,head,bandwidth");
+    return faultAt(fileName, row.line, "a link needs a name at each end", "write tail,head,bandwidth");
   }
   link.bandwidth = at(kBandwidth);
   if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
@@ -127,20 +121,20 @@ Result<fabric::LinkDescription> linkOf(const CsvRow& row, const std::array<int, 
     return error;
   }
   if (const std::string count = at(kCount); !count.empty()) {
-    const auto parsed = std::from_chars(count.data(), count.data() + count.size(), link.count);
-    if (parsed.ec != std::errc() || parsed.ptr != count.data() + count.size() || link.count < 1) {
-      return fault(fileName, row.line, inQuotes(count) + " is not a number of parallel links",
-                   "write a whole number from 1");
+    link.count = numberIn<decltype(link.count)>(count).value_or(0);
+    if (link.count < 1) {
+      return faultAt(fileName, row.line, inQuotes(count) + " is not a number of parallel links",
+                     "write a whole number from 1");
     }
   }
   const auto direction = parseDirection(at(kDirection));
   if (!direction) {
-    return fault(fileName, row.line, inQuotes(at(kDirection)) + " is not a direction", "write both or one");
+    return faultAt(fileName, row.line, inQuotes(at(kDirection)) + " is not a direction", "write both or one");
   }
   link.duplex = *direction;
   if (std::string latency = at(kLatency); !latency.empty()) {
     if (!Rational::parse(latency)) {
-      return fault(fileName, row.line, inQuotes(latency) + " is not a latency", "write microseconds");
+      return faultAt(fileName, row.line, inQuotes(latency) + " is not a latency", "write microseconds");
     }
     link.latency = std::move(latency);
   }
@@ -165,7 +159,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     return first.error();
   }
   if (!*first) {
-    return fault(fileName, 1, "the table is empty", "write one link per row: tail,head,bandwidth");
+    return faultAt(fileName, 1, "the table is empty", "write one link per row: tail,head,bandwidth");
   }
   std::array<int, kColumns> places = {0, 1, 2, 3, 4, kNoColumn};
   const auto header = headerOf(**first);
@@ -203,7 +197,7 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     row = std::move(*next);
   }
   if (description.links.empty()) {
-    return fault(fileName, 1, "the table names columns and has no links", "write one link per row");
+    return faultAt(fileName, 1, "the table names columns and has no links", "write one link per row");
   }
   result.findings.push_back({Severity::note,
                              ErrorCode::badInput,

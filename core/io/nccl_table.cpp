@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/words.hpp"
 
@@ -16,17 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxRows = 100'000;
 
-template <typename Number>
-std::optional<Number> numberOf(std::string_view word) {
-  Number value{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-bool isAbsent(std::string_view word) {
+bool hasNoValue(std::string_view word) {
   return word == "N/A" || word == "-";
 }
 
@@ -116,7 +106,7 @@ void takeComment(std::string_view line, NcclTable& table) {
   }
   // "#  Rank  0 Group  0 Pid  1234 on host device  0 [0x07] NVIDIA A100"
   if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") {
-    table.ranks = std::max(table.ranks, numberOf<int>(words[2]).value_or(-1) + 1);
+    table.ranks = std::max(table.ranks, numberIn<int>(words[2]).value_or(-1) + 1);
   }
 }
 
@@ -137,9 +127,9 @@ public:
       }
       return Done{};
     }
-    const auto size = numberOf<std::int64_t>(words.front());
+    const auto size = numberIn<std::int64_t>(words.front());
     // A line of NCCL, of mpirun, or a row of something else.
-    if (!size || words.size() < 2 || !numberOf<std::int64_t>(words[1])) {
+    if (!size || words.size() < 2 || !numberIn<std::int64_t>(words[1])) {
       return Done{};
     }
     return takeRow(*size, words, number);
@@ -195,7 +185,7 @@ private:
   /// nullopt: it was not run.
   Result<std::optional<NcclTime>> halfOf(const Half& half, const std::vector<std::string_view>& words, int line) const {
     const auto word = [&](int column) { return words[column]; };
-    if (isAbsent(word(half.time))) {
+    if (hasNoValue(word(half.time))) {
       return std::optional<NcclTime>();
     }
     double microseconds = 0;
@@ -204,21 +194,21 @@ private:
     const std::array<std::pair<int, double*>, 3> fields{
         {{half.time, &microseconds}, {half.algbw, &algbw}, {half.busbw, &busbw}}};
     for (const auto& [column, value] : fields) {
-      const auto number = numberOf<double>(word(column));
+      const auto number = numberIn<double>(word(column));
       if (!number || !std::isfinite(*number) || *number < 0) {
         return fault(line, inQuotes(word(column)) + " in column " + std::to_string(column + 1) + " is not a number");
       }
       *value = *number;
     }
     NcclTime time{Microseconds(microseconds), Throughput(algbw), Throughput(busbw)};
-    if (half.wrong >= 0 && half.wrong < static_cast<int>(words.size()) && !isAbsent(word(half.wrong))) {
+    if (half.wrong >= 0 && half.wrong < static_cast<int>(words.size()) && !hasNoValue(word(half.wrong))) {
       // Older versions print an error as a fraction.
-      const auto wrong = numberOf<double>(word(half.wrong));
+      const auto wrong = numberIn<double>(word(half.wrong));
       if (!wrong) {
         return fault(line,
                      inQuotes(word(half.wrong)) + " in column " + std::to_string(half.wrong + 1) + " is not a number");
       }
-      time.wrong = numberOf<std::int64_t>(word(half.wrong));
+      time.wrong = numberIn<std::int64_t>(word(half.wrong));
     }
     return std::optional(time);
   }

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
+#include "io/limits.hpp"
 #include "io/nccl_topo_facts.hpp"
 #include "io/xml_text.hpp"
 
@@ -19,10 +20,8 @@ namespace coppice::io {
 namespace {
 
 constexpr std::size_t kMaxTopologyBytes = std::size_t{16} << 20;
-constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxElements = 100000;
 constexpr int kMaxAttributes = 64;
-constexpr std::size_t kMaxGpus = 1024;
 constexpr std::size_t kMaxCpus = 64;
 
 struct Cpu {
@@ -47,8 +46,9 @@ class NcclTopologyReader {
 public:
   NcclTopologyReader(std::string_view text, const std::string& fileName, const NcclTopoOptions& options)
       : m_fileName(fileName),
-        m_xml(text, fileName, {kMaxTopologyBytes, "give NCCL's topology file of one server (NCCL_TOPO_DUMP_FILE)",
-                               "correct the file, or dump it again"}),
+        m_xml(text, fileName,
+              {kMaxTopologyBytes, "give NCCL's topology file of one server (NCCL_TOPO_DUMP_FILE)",
+               "correct the file, or dump it again"}),
         m_options(options) {}
 
   Result<ImportResult> run() {
@@ -56,7 +56,8 @@ public:
     m_isHint = !system.find_node([](pugi::xml_node node) { return std::string_view(node.name()) == "gpu"; });
     walk(system);
     if (m_gpus.empty()) {
-      m_xml.refuse(system, "the file describes no GPU", "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
+      m_xml.refuse(system, "the file describes no GPU",
+                   "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
     }
     orderNodes();
     for (const Gpu& gpu : m_gpus) {
@@ -124,11 +125,11 @@ private:
     }
     if (std::string_view(system.name()) != "system") {
       m_xml.refuse(system, "the root element is " + inQuotes(system.name()) + ", not \"system\"",
-             "give NCCL's topology file (NCCL_TOPO_DUMP_FILE)");
+                   "give NCCL's topology file (NCCL_TOPO_DUMP_FILE)");
     }
     if (const auto version = m_xml.integer(system, "version"); version && *version != 1 && *version != 2) {
       m_xml.refuse(system, "topology file version " + std::to_string(*version) + " is unknown",
-             "versions 1 (NCCL) and 2 (RCCL) are readable");
+                   "versions 1 (NCCL) and 2 (RCCL) are readable");
     }
     return system;
   }
@@ -137,12 +138,13 @@ private:
                                        std::int64_t high) const {
     const auto value = m_xml.integer(node, name);
     if (!value) {
-      m_xml.refuse(node, std::string("attribute ") + name + " is missing",
-             "add " + std::string(name) + "=\"...\" (" + std::to_string(low) + " to " + std::to_string(high) + ")");
+      m_xml.refuse(
+          node, std::string("attribute ") + name + " is missing",
+          "add " + std::string(name) + "=\"...\" (" + std::to_string(low) + " to " + std::to_string(high) + ")");
     }
     if (*value < low || *value > high) {
       m_xml.refuse(node, std::string("attribute ") + name + "=\"" + std::to_string(*value) + "\" is out of range",
-             "write " + std::to_string(low) + " to " + std::to_string(high));
+                   "write " + std::to_string(low) + " to " + std::to_string(high));
     }
     return *value;
   }
@@ -181,17 +183,17 @@ private:
       stack.pop_back();
       if (++elements > kMaxElements) {
         m_xml.refuse(frame.element, "more than " + std::to_string(kMaxElements) + " elements",
-               "give NCCL's topology file of one server", ErrorCode::limit);
+                     "give NCCL's topology file of one server", ErrorCode::limit);
       }
-      if (frame.depth > kMaxDepth) {
-        m_xml.refuse(frame.element, "elements are nested more than " + std::to_string(kMaxDepth) + " deep",
-               "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
+      if (frame.depth > kMaxXmlDepth) {
+        m_xml.refuse(frame.element, "elements are nested more than " + std::to_string(kMaxXmlDepth) + " deep",
+                     "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
       }
       int attributes = 0;
       for (auto attribute = frame.element.first_attribute(); attribute; attribute = attribute.next_attribute()) {
         if (++attributes > kMaxAttributes) {
           m_xml.refuse(frame.element, "more than " + std::to_string(kMaxAttributes) + " attributes",
-                 "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
+                       "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
         }
       }
       int cpu = frame.cpu;
@@ -249,8 +251,8 @@ private:
     const std::string hash = element.attribute("host_hash").as_string();
     const auto host = m_hosts.try_emplace(hash, static_cast<int>(m_hosts.size())).first->second;
     if (m_cpus.size() >= kMaxCpus) {
-      m_xml.refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs", "give NCCL's topology file of one server",
-             ErrorCode::limit);
+      m_xml.refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs",
+                   "give NCCL's topology file of one server", ErrorCode::limit);
     }
     Cpu entry;
     entry.host = host;
@@ -299,7 +301,7 @@ private:
       node = enterGpu(element, gpu, parent, cpu, busId);
       if (!m_gpuByBusId.emplace(key, node).second) {
         m_xml.refuse(element, "bus id " + inQuotes(busId) + " appears twice",
-               "give each GPU its own busid; links name their target by it");
+                     "give each GPU its own busid; links name their target by it");
       }
     } else if (kind == DeviceClass::gpu) {
       ignore(element, "a display controller without <gpu> was ignored");
@@ -336,12 +338,12 @@ private:
     const std::string_view vendor = element.attribute("vendor").as_string();
     const bool isGpuMaker = vendor == "0x10de" || vendor == "0x1002";
     m_xml.refuse(element,
-           std::string("attribute class is missing; ") +
-               (isGpuMaker ? "the device looks like a GPU by its vendor"
-                           : "a device with nothing below it looks like a GPU or a NIC") +
-               ", and NCCL reads what it is on the machine",
-           "dump the complete file there with NCCL_TOPO_DUMP_FILE, or write class=\"0x030200\" for a GPU, "
-           "class=\"0x020700\" for a NIC, with link_speed and link_width");
+                 std::string("attribute class is missing; ") +
+                     (isGpuMaker ? "the device looks like a GPU by its vendor"
+                                 : "a device with nothing below it looks like a GPU or a NIC") +
+                     ", and NCCL reads what it is on the machine",
+                 "dump the complete file there with NCCL_TOPO_DUMP_FILE, or write class=\"0x030200\" for a GPU, "
+                 "class=\"0x020700\" for a NIC, with link_speed and link_width");
   }
 
   /// A device of a GPU's class without <gpu>: 3-D controllers and accelerators always; display controllers in a file
@@ -356,9 +358,9 @@ private:
   }
 
   int enterGpu(pugi::xml_node element, pugi::xml_node gpu, int parent, int cpu, const std::string& busId) {
-    if (m_gpus.size() >= kMaxGpus) {
-      m_xml.refuse(element, "more than " + std::to_string(kMaxGpus) + " GPUs", "give NCCL's topology file of one server",
-             ErrorCode::limit);
+    if (m_gpus.size() >= kMaxServerGpus) {
+      m_xml.refuse(element, "more than " + std::to_string(kMaxServerGpus) + " GPUs",
+                   "give NCCL's topology file of one server", ErrorCode::limit);
     }
     Gpu entry;
     entry.cpu = cpu;
@@ -366,7 +368,8 @@ private:
     entry.element = gpu;
     if (gpu) {
       if (gpu.next_sibling("gpu")) {
-        m_xml.refuse(gpu.next_sibling("gpu"), "a second <gpu> in one PCI device", "partitioned GPUs cannot be imported");
+        m_xml.refuse(gpu.next_sibling("gpu"), "a second <gpu> in one PCI device",
+                     "partitioned GPUs cannot be imported");
       }
       entry.rank = m_xml.integer(gpu, "rank");
       entry.dev = m_xml.integer(gpu, "dev");
@@ -433,7 +436,8 @@ private:
       const std::int64_t number = integerIn(net, "dev", 0, 1 << 20);
       std::int64_t speed = m_xml.integer(net, "speed").value_or(0);
       if (speed > std::int64_t{1} << 40) {
-        m_xml.refuse(net, "attribute speed=\"" + std::to_string(speed) + "\" is out of range", "write Mbit/s, as 200000");
+        m_xml.refuse(net, "attribute speed=\"" + std::to_string(speed) + "\" is out of range",
+                     "write Mbit/s, as 200000");
       }
       if (speed <= 0) {
         speed = 10000;
@@ -579,7 +583,7 @@ private:
       const std::int64_t count = integerIn(link, "count", 1, 1024);
       if (name == "nvlink" && gpu.sm <= 0) {
         m_xml.refuse(gpu.element, "attribute sm is missing, and NVLink's rate depends on it",
-               "write for example sm=\"80\" for A100");
+                     "write for example sm=\"80\" for A100");
       }
       const std::string target = link.attribute("target").as_string();
       const auto found = m_gpuByBusId.find({gpu.host, canonicalBusId(target)});
@@ -587,7 +591,7 @@ private:
       const std::string_view text = link.attribute("tclass").as_string();
       if (text.empty() && !isKnownGpu) {
         m_xml.refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
-               "write tclass=\"0x068000\" for an NVSwitch, or the target's bus id");
+                     "write tclass=\"0x068000\" for an NVSwitch, or the target's bus id");
       }
       const DeviceClass kind = text.empty() ? DeviceClass::gpu : deviceClass(text);
       if (kind == DeviceClass::cpu) {
@@ -672,8 +676,8 @@ private:
         if (m_cpus[i].host != m_cpus[j].host) {
           continue;
         }
-        m_box.hostLinks.push_back(
-            {m_cpus[i].node, m_cpus[j].node, std::min(interCpuRate(m_cpus[i].model), interCpuRate(m_cpus[j].model)), 1});
+        m_box.hostLinks.push_back({m_cpus[i].node, m_cpus[j].node,
+                                   std::min(interCpuRate(m_cpus[i].model), interCpuRate(m_cpus[j].model)), 1});
       }
     }
   }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMaxMatrixBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxDevices = 1024;
-constexpr int kMaxLinks = 18;  // of any GPU so far
+constexpr int kMaxNvlinks = 18;  // of any GPU so far
 
 /// Nearness classes, nearest first.
 enum class Near { self, pix, pxb, phb, node, sys };
@@ -393,7 +393,7 @@ private:
       }
       return;
     }
-    const int max = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
+    const int max = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxNvlinks;
     bool isSwitch = m_options.reading == NvlinkReading::nvSwitch;
     if (m_options.reading == NvlinkReading::guess) {
       isSwitch = maxInRow > max;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "io/pasted_text.hpp"
 #include "io/words.hpp"
@@ -16,20 +17,6 @@ namespace {
 constexpr std::size_t kMaxDomainBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxDomainGpus = 200000;
 constexpr std::size_t kMaxDomainText = 128;
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
-std::string_view withoutBlanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 /// The name of a field without case, blanks and marks: "Cluster UUID", "ClusterUUID" and "fabric.clusterUuid" are one.
 std::string fieldName(std::string_view text) {
@@ -58,7 +45,7 @@ bool setField(GpuDomain& gpu, const std::string& name, std::string_view value) {
   if (field == nullptr) {
     return false;
   }
-  value = withoutBlanks(value).substr(0, kMaxDomainText);
+  value = trimmed(value).substr(0, kMaxDomainText);
   *field = isAbsent(value) ? std::string() : std::string(value);
   if (field == &gpu.cluster) {
     gpu.cluster = lowered(gpu.cluster);
@@ -150,7 +137,7 @@ private:
   };
 
   void take(Host& host, std::string_view line) {
-    const std::string_view plain = withoutBlanks(line);
+    const std::string_view plain = trimmed(line);
     if (plain.empty()) {
       return;
     }
@@ -193,7 +180,7 @@ private:
     std::vector<std::string_view> cells;
     for (std::string_view rest = line;;) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
-      cells.push_back(withoutBlanks(rest.substr(0, comma)));
+      cells.push_back(trimmed(rest.substr(0, comma)));
       if (comma == rest.size()) {
         break;
       }

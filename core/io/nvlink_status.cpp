@@ -2,13 +2,13 @@
 #include "io/nvlink_status.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <set>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
+#include "base/numbers.hpp"
 #include "io/words.hpp"
 
 namespace coppice::io {
@@ -29,18 +29,13 @@ std::optional<int> statusNumber(std::string_view word, int limit) {
     return std::nullopt;
   }
   word.remove_suffix(1);
-  int value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc{} && end == word.data() + word.size() && value >= 0 && value < limit ? std::optional(value)
-                                                                                                 : std::nullopt;
+  const auto value = numberIn<int>(word);
+  return value && *value >= 0 && *value < limit ? value : std::nullopt;
 }
 
 /// "00000000:C8:00.0:" as "0:c8:00.0", so that bus ids compare whatever the length of their domain.
 std::string busOf(std::string_view word) {
-  std::string bus;
-  for (const char c : word) {
-    bus += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string bus = lowered(word);
   while (!bus.empty() && bus.back() == ':') {
     bus.pop_back();
   }

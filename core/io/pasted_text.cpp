@@ -222,7 +222,7 @@ std::vector<std::string> bareLines(const std::string& plain) {
   return lines;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string joinedLines(const std::vector<std::string>& lines) {
   std::string out;
   for (const std::string& line : lines) {
     out += line;
@@ -283,7 +283,7 @@ std::string terminalText(std::string_view text, std::string_view word) {
     }
   }
   removePrefixes(lines, word);
-  return joined(lines);
+  return joinedLines(lines);
 }
 
 std::string terminalLines(std::string_view text, std::string_view word) {
@@ -291,7 +291,7 @@ std::string terminalLines(std::string_view text, std::string_view word) {
   if (!word.empty()) {
     removePrefixes(lines, word);
   }
-  return joined(lines);
+  return joinedLines(lines);
 }
 
 }  // namespace coppice::io

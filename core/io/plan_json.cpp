@@ -16,12 +16,9 @@ std::string planJson(const PlanHead& head, std::span<const PlanEntry> entries) {
                         {"program", entry.program},
                         {"schedule_file", entry.schedule}});
   }
-  const Json plan = {{"format", "coppice-plan"},
-                     {"version", 1},
-                     {"fabric", head.fabric},
-                     {"digest", head.digest},
-                     {"collective", head.collective},
-                     {"target", head.target},
+  const Json plan = {{"format", "coppice-plan"},       {"version", 1},
+                     {"fabric", head.fabric},          {"digest", head.digest},
+                     {"collective", head.collective},  {"target", head.target},
                      {"programs", std::move(programs)}};
   return plan.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -23,7 +23,7 @@ std::optional<int> rankOf(const Json& link, const char* key) {
   return rank >= 0 && rank <= kMaxRank ? std::optional(static_cast<int>(rank)) : std::nullopt;
 }
 
-std::optional<double> numberOf(const Json& link, const char* key) {
+std::optional<double> memberNumber(const Json& link, const char* key) {
   if (!link.is_object() || !link.contains(key) || !link[key].is_number()) {
     return std::nullopt;
   }
@@ -31,7 +31,7 @@ std::optional<double> numberOf(const Json& link, const char* key) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-std::string textOf(const Json& all, const char* key) {
+std::string memberText(const Json& all, const char* key) {
   return all.contains(key) && all[key].is_string() ? all[key].get<std::string>() : std::string();
 }
 
@@ -43,16 +43,16 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
     return Error{ErrorCode::limit, "a profile of more than 256 MiB is not read", kFix, {.file = fileName}};
   }
   const Json all = Json::parse(text, nullptr, false);
-  if (!all.is_object() || textOf(all, "t") != "profile" || !all.contains("links") || !all["links"].is_array() ||
+  if (!all.is_object() || memberText(all, "t") != "profile" || !all.contains("links") || !all["links"].is_array() ||
       (all["links"].empty() && !all.contains("together"))) {
     return Error{ErrorCode::badInput, "this is not a recorded profile", kFix, {.file = fileName}};
   }
-  Profile profile{.backend = textOf(all, "backend"), .label = textOf(all, "label")};
+  Profile profile{.backend = memberText(all, "backend"), .label = memberText(all, "label")};
   for (const Json& link : all["links"]) {
     const auto from = rankOf(link, "src");
     const auto to = rankOf(link, "dst");
-    const auto latency = numberOf(link, "alpha_us");
-    const auto bandwidth = numberOf(link, "bandwidth_GBps");
+    const auto latency = memberNumber(link, "alpha_us");
+    const auto bandwidth = memberNumber(link, "bandwidth_GBps");
     if (!from || !to || from == to || !latency || !bandwidth || *latency < 0 || *bandwidth <= 0) {
       return Error{
           ErrorCode::badInput,
@@ -66,8 +66,8 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
   }
   if (all.contains("together")) {
     constexpr double kBytesPerMegabyte = 1e6;
-    const auto latency = numberOf(all["together"], "alpha_us");
-    const auto perMegabyte = numberOf(all["together"], "beta_us_per_MB");
+    const auto latency = memberNumber(all["together"], "alpha_us");
+    const auto perMegabyte = memberNumber(all["together"], "beta_us_per_MB");
     if (!latency || *latency < 0 || !perMegabyte || *perMegabyte <= 0) {
       return Error{ErrorCode::badInput,
                    "the profile lacks alpha_us (0 or more) or beta_us_per_MB (above 0)",
@@ -78,7 +78,7 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
   }
   if (all.contains("addition")) {
     constexpr double kPicosecondsPerMicrosecond = 1e6;
-    const auto perByte = numberOf(all["addition"], "ps_per_byte");
+    const auto perByte = memberNumber(all["addition"], "ps_per_byte");
     if (!perByte || *perByte < 0 || *perByte > kMaxAdditionPicoseconds) {
       return Error{ErrorCode::badInput,
                    "the profile lacks ps_per_byte (0 to a million)",

@@ -2,7 +2,6 @@
 #include "io/rocm_smi.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,8 +10,10 @@
 
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
+#include "io/limits.hpp"
 #include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
 #include "io/words.hpp"
@@ -20,8 +21,7 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
-constexpr std::size_t kMaxGpus = 1024;
+constexpr std::size_t kMaxRocmSmiBytes = std::size_t{4} << 20;
 constexpr int kDirectWeight = 15;  // of one xGMI hop in the kernel's table of nodes
 
 enum class Table { none, weight, hops, type, bandwidth, other };
@@ -43,16 +43,10 @@ struct Pair {
   std::optional<Bandwidth> bandwidth;
 };
 
-std::optional<int> wholeNumber(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 /// "50000-50000" MB/s: the least and the most of a pair; the most counts. Nothing for "N/A" and zero.
 std::optional<Bandwidth> pairBandwidth(std::string_view text) {
   const std::size_t dash = text.find('-');
-  const auto most = wholeNumber(dash == std::string_view::npos ? text : text.substr(dash + 1));
+  const auto most = numberIn<int>(dash == std::string_view::npos ? text : text.substr(dash + 1));
   return most && *most > 0 ? std::optional(Bandwidth(*most, 1000)) : std::nullopt;
 }
 
@@ -64,7 +58,7 @@ bool isBdf(std::string_view word) {
 }
 
 bool isRocmGpu(std::string_view word) {
-  return (word.size() > 3 && word.starts_with("GPU") && wholeNumber(word.substr(3))) || isBdf(word);
+  return (word.size() > 3 && word.starts_with("GPU") && numberIn<int>(word.substr(3))) || isBdf(word);
 }
 
 class RocmReader {
@@ -98,8 +92,8 @@ private:
   int gpuOf(std::string_view name, int line) {
     const auto [entry, isNew] = m_index.try_emplace(std::string(name), static_cast<int>(m_names.size()));
     if (isNew) {
-      if (m_names.size() >= kMaxGpus) {
-        refuse(line, "more than " + std::to_string(kMaxGpus) + " GPUs", "give the output of one server",
+      if (m_names.size() >= kMaxServerGpus) {
+        refuse(line, "more than " + std::to_string(kMaxServerGpus) + " GPUs", "give the output of one server",
                ErrorCode::limit);
       }
       m_names.emplace_back(name);
@@ -183,7 +177,7 @@ private:
         if (const auto bandwidth = pairBandwidth(cell)) {
           pair.bandwidth = pair.bandwidth ? std::min(*pair.bandwidth, *bandwidth) : *bandwidth;
         }
-      } else if (const auto value = wholeNumber(cell)) {
+      } else if (const auto value = numberIn<int>(cell)) {
         (table == Table::weight ? pair.weight : pair.hops) = value;
       } else if (cell != "N/A") {
         refuse(number, "cell " + inQuotes(cell) + " is not a number", "give the output as rocm-smi wrote it");
@@ -199,9 +193,9 @@ private:
     if (close == std::string_view::npos || colon == std::string_view::npos) {
       return;
     }
-    const auto gpu = wholeNumber(line.substr(open + 4, close - open - 4));
+    const auto gpu = numberIn<int>(line.substr(open + 4, close - open - 4));
     const auto words = wordsOf(line.substr(colon + 10));
-    const auto numa = words.empty() ? std::nullopt : wholeNumber(words.front());
+    const auto numa = words.empty() ? std::nullopt : numberIn<int>(words.front());
     if (gpu && numa && *numa >= 0) {
       m_numa["GPU" + std::to_string(*gpu)] = *numa;
     }
@@ -231,7 +225,7 @@ private:
                "give the output of: amd-smi topology --json");
       }
       const int row = gpuOf(bdf, places.at(gpu.offset).line);
-      if (const auto numa = wholeNumber(textOf(gpu.find("numa_node")))) {
+      if (const auto numa = numberIn<int>(textOf(gpu.find("numa_node")))) {
         m_numa[bdf] = *numa;
       }
       for (const JsonValue& link : links->items) {
@@ -241,8 +235,8 @@ private:
         }
         Pair& pair = m_pairs[std::minmax(row, gpuOf(target, places.at(link.offset).line))];
         pair.type = textOf(link.find("link_type"));
-        pair.weight = wholeNumber(textOf(link.find("weight")));
-        pair.hops = wholeNumber(textOf(link.find("num_hops")));
+        pair.weight = numberIn<int>(textOf(link.find("weight")));
+        pair.hops = numberIn<int>(textOf(link.find("num_hops")));
         if (const auto bandwidth = pairBandwidth(textOf(link.find("bandwidth")))) {
           pair.bandwidth = bandwidth;
         }
@@ -433,7 +427,7 @@ bool looksLikeRocmSmi(std::string_view text) {
 }
 
 Result<ImportResult> readRocmSmi(std::string_view text, const std::string& fileName, const NvidiaSmiOptions& options) {
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxRocmSmiBytes) {
     return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: rocm-smi --showtopo",
                  Place{fileName, 0, 0, {}}};
   }

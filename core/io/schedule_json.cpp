@@ -28,11 +28,11 @@ using schedule::StepSchedule;
 using schedule::Transfer;
 
 /// Without routes and transfers, which are not kept as values.
-constexpr JsonLimits kLimits{.bytes = kMaxScheduleBytes, .values = 16'000'000, .depth = 64};
+constexpr JsonLimits kScheduleLimits{.bytes = kMaxScheduleBytes, .values = 16'000'000, .depth = 64};
 constexpr std::size_t kColumns = 8;
 
 template <typename Numbers>
-void writeNumbers(std::ostream& out, const Numbers& numbers) {
+void printNumbers(std::ostream& out, const Numbers& numbers) {
   out << '[';
   bool isFirst = true;
   for (const auto number : numbers) {
@@ -49,7 +49,7 @@ void writeGoal(std::ostream& out, const schedule::CollectiveTable& goal) {
   }
   if (!goal.amounts().empty()) {
     out << "  \"amounts\": ";
-    writeNumbers(out, goal.amounts());
+    printNumbers(out, goal.amounts());
     out << ",\n";
   }
   if (goal.collective() != Collective::custom) {
@@ -59,9 +59,9 @@ void writeGoal(std::ostream& out, const schedule::CollectiveTable& goal) {
   for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
     out << (shard > 0 ? ",\n    " : "\n    ") << R"({"share": ")" << goal.share(shard).toString()
         << R"(", "sources": )";
-    writeNumbers(out, goal.sources(shard));
+    printNumbers(out, goal.sources(shard));
     out << R"(, "destinations": )";
-    writeNumbers(out, goal.destinations(shard));
+    printNumbers(out, goal.destinations(shard));
     out << R"(, "combines": )" << (goal.combines(shard) ? "true" : "false") << '}';
   }
   out << "\n  ],\n";
@@ -77,7 +77,7 @@ public:
                  [this](std::size_t, std::span<const std::int64_t> row) { return addRoute(row); }},
         JsonRows{"transfers", kMaxScheduleTransfers,
                  [this](std::size_t, std::span<const std::int64_t> row) { return addTransfer(row); }}};
-    auto parsed = parseExactJson(m_text, m_fileName, kLimits, rows);
+    auto parsed = parseExactJson(m_text, m_fileName, kScheduleLimits, rows);
     if (!parsed) {
       return parsed.error();
     }
@@ -409,7 +409,7 @@ Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const
       << ",\n";
   if (!schedule.rounds.empty()) {
     out << "  \"rounds\": ";
-    writeNumbers(out, schedule.rounds);
+    printNumbers(out, schedule.rounds);
     out << ",\n";
   }
   out << "  \"nodes\": [";
@@ -419,7 +419,7 @@ Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const
   out << "],\n  \"routes\": [";
   for (schedule::PathId route = 0; route < schedule.paths.size(); ++route) {
     out << (route > 0 ? ",\n    " : "\n    ");
-    writeNumbers(out, schedule.paths[route]);
+    printNumbers(out, schedule.paths[route]);
   }
   out << "\n  ],\n  \"transfers\": [";
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {

@@ -2,7 +2,6 @@
 #include "io/simulator_network.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,13 +13,14 @@
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "io/limits.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::int64_t kMaxSimaiNodes = 200000;
 constexpr std::int64_t kMaxNpus = 65536;
 
@@ -54,12 +54,6 @@ std::vector<Line> linesOf(std::string_view text, std::size_t most) {
     }
   }
   return lines;
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 /// "400Gbps", "2880Gbps", "100Mbps".
@@ -133,7 +127,7 @@ public:
     const bool isNs3 = head.size() == 3;
     std::vector<std::int64_t> counts;
     for (std::size_t i = 0; i < std::min<std::size_t>(head.size(), isNs3 ? 3 : 5); ++i) {
-      const auto value = number(head[i]);
+      const auto value = numberIn<std::int64_t>(head[i]);
       if (!value || *value < 0) {
         refuse(lines[0].number, inQuotes(head[i]) + " is not a count",
                "the first line is: nodes GPUs-per-server NVSwitches switches links type");
@@ -157,7 +151,7 @@ public:
     std::size_t at = 1;
     for (; at < lines.size() && static_cast<std::int64_t>(switchIds.size()) < switches; ++at) {
       for (const std::string_view word : lines[at].words) {
-        const auto id = number(word);
+        const auto id = numberIn<std::int64_t>(word);
         if (!id || *id < 0 || *id >= nodes) {
           refuse(lines[at].number, inQuotes(word) + " is not the number of a switch",
                  "name " + std::to_string(switches) + " of the nodes 0 to " + std::to_string(nodes - 1));
@@ -190,8 +184,8 @@ public:
     std::int64_t read = 0;
     for (; at < lines.size(); ++at, ++read) {
       const std::vector<std::string_view>& words = lines[at].words;
-      const std::int64_t from = words.size() >= 3 ? number(words[0]).value_or(-1) : -1;
-      const std::int64_t to = words.size() >= 3 ? number(words[1]).value_or(-1) : -1;
+      const std::int64_t from = words.size() >= 3 ? numberIn<std::int64_t>(words[0]).value_or(-1) : -1;
+      const std::int64_t to = words.size() >= 3 ? numberIn<std::int64_t>(words[1]).value_or(-1) : -1;
       const auto bandwidth = words.size() >= 3 ? bitsPerSecond(words[2]) : std::nullopt;
       if (!ids.contains(from) || !ids.contains(to) || !bandwidth) {
         refuse(lines[at].number, "not a link: two nodes below " + std::to_string(nodes) + " and a speed",
@@ -210,7 +204,8 @@ public:
 
   ImportResult tacos(std::string_view text) {
     const std::vector<Line> lines = linesOf(text, std::string_view::npos);
-    const auto npus = lines.empty() || lines[0].words.size() != 1 ? std::nullopt : number(lines[0].words[0]);
+    const auto npus =
+        lines.empty() || lines[0].words.size() != 1 ? std::nullopt : numberIn<std::int64_t>(lines[0].words[0]);
     if (!npus || *npus < 1) {
       refuse(lines.empty() ? 0 : lines[0].number, "the first line is not the number of NPUs", "write for example: 4");
     }
@@ -223,11 +218,11 @@ public:
     }
     for (std::size_t i = 1; i < lines.size(); ++i) {
       const auto& words = lines[i].words;
-      if (i == 1 && !words.empty() && !number(words[0])) {
+      if (i == 1 && !words.empty() && !numberIn<std::int64_t>(words[0])) {
         continue;  // names of the columns
       }
-      const std::int64_t from = words.size() == 4 ? number(words[0]).value_or(-1) : -1;
-      const std::int64_t to = words.size() == 4 ? number(words[1]).value_or(-1) : -1;
+      const std::int64_t from = words.size() == 4 ? numberIn<std::int64_t>(words[0]).value_or(-1) : -1;
+      const std::int64_t to = words.size() == 4 ? numberIn<std::int64_t>(words[1]).value_or(-1) : -1;
       const auto latency = words.size() == 4 ? Rational::parse(std::string(words[2])) : Result<Rational>(Error{});
       const auto bandwidth = words.size() == 4 ? Rational::parse(std::string(words[3])) : Result<Rational>(Error{});
       if (from < 0 || to < 0 || from >= *npus || to >= *npus || !latency || !bandwidth || !bandwidth->isPositive()) {
@@ -254,7 +249,7 @@ public:
     std::int64_t npus = 1;
     std::vector<std::int64_t> sizes;
     for (const YAML::Node& node : counts) {
-      const auto size = number(node.Scalar());
+      const auto size = numberIn<std::int64_t>(node.Scalar());
       if (!size || *size < 1 || *size > kMaxNpus) {
         refuse(node.Mark().line + 1, inQuotes(node.Scalar()) + " is not a number of NPUs", "write 1 to 65536");
       }
@@ -366,7 +361,7 @@ private:
 
 template <typename Work>
 Result<ImportResult> readSimulator(std::string_view text, const std::string& fileName, Work work) {
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxNetworkBytes) {
     return Error{ErrorCode::limit, "the file is larger than 64 MiB", "give a smaller topology",
                  Place{fileName, 0, 0, {}}};
   }
@@ -390,7 +385,8 @@ Result<ImportResult> readSimulator(std::string_view text, const std::string& fil
 
 bool looksLikeSimai(std::string_view text) {
   const std::vector<Line> lines = linesOf(text.substr(0, 65536), 4096);
-  if (lines.size() < 2 || (lines[0].words.size() != 3 && lines[0].words.size() < 5) || !number(lines[0].words[0])) {
+  if (lines.size() < 2 || (lines[0].words.size() != 3 && lines[0].words.size() < 5) ||
+      !numberIn<std::int64_t>(lines[0].words[0])) {
     return false;
   }
   return std::any_of(lines.begin() + 1, lines.end(),
@@ -403,8 +399,9 @@ bool looksLikeAstraSim(std::string_view text) {
 
 bool looksLikeTacos(std::string_view text) {
   const std::vector<Line> lines = linesOf(text.substr(0, 65536), 3);
-  return lines.size() >= 2 && lines[0].words.size() == 1 && number(lines[0].words[0]) &&
-         lines.back().words.size() == 4 && number(lines.back().words[0]) && number(lines.back().words[1]);
+  return lines.size() >= 2 && lines[0].words.size() == 1 && numberIn<std::int64_t>(lines[0].words[0]) &&
+         lines.back().words.size() == 4 && numberIn<std::int64_t>(lines.back().words[0]) &&
+         numberIn<std::int64_t>(lines.back().words[1]);
 }
 
 Result<ImportResult> readSimai(std::string_view text, const std::string& fileName) {

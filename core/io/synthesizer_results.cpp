@@ -2,7 +2,6 @@
 #include "io/synthesizer_results.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/words.hpp"
 #include "schedule/step_cost.hpp"
@@ -34,11 +34,8 @@ constexpr std::int64_t kMaxResultNumber = 1'000'000;
 const Rational kVolumeTolerance{1, 1'000'000};
 
 std::optional<std::int64_t> resultNumber(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && value >= 0 && value <= kMaxResultNumber
-             ? std::optional(value)
-             : std::nullopt;
+  const auto value = numberIn<std::int64_t>(text);
+  return value && *value >= 0 && *value <= kMaxResultNumber ? value : std::nullopt;
 }
 
 /// The fraction of the smallest denominator from `low` to `high`. @pre 0 <= low <= high
@@ -431,9 +428,9 @@ Result<StepSchedule> tacosResult(std::string_view text, const std::string& fileN
       }
       continue;
     }
-    const auto from = resultNumber(fields[0]);
-    const auto to = fields.size() > 4 ? resultNumber(fields[1]) : std::nullopt;
-    if (!from || !to || *from == *to || *from >= counts["NPUs Count"] || *to >= counts["NPUs Count"]) {
+    const std::int64_t from = resultNumber(fields[0]).value_or(-1);
+    const std::int64_t to = fields.size() > 4 ? resultNumber(fields[1]).value_or(-1) : -1;
+    if (from < 0 || to < 0 || from == to || from >= counts["NPUs Count"] || to >= counts["NPUs Count"]) {
       refuse("not a link of a result of TACOS", "write from,to,latency,bandwidth,chunks, as in 0,1,500,50,3,2");
     }
     for (std::size_t i = 4; i < fields.size(); ++i) {
@@ -446,7 +443,7 @@ Result<StepSchedule> tacosResult(std::string_view text, const std::string& fileN
         refuse(inQuotes(std::string(fields[i])) + " is not a chunk",
                "chunks are numbered from 0 to " + std::to_string(counts["Chunks Count"] - 1));
       }
-      sent.emplace_back(static_cast<Rank>(*from), static_cast<Rank>(*to), *chunk);
+      sent.emplace_back(static_cast<Rank>(from), static_cast<Rank>(to), *chunk);
       if (sent.size() > kMaxResultFlows) {
         refuse("more than " + std::to_string(kMaxResultFlows) + " chunks are sent", "give a smaller result",
                ErrorCode::limit);

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = JsonValue::Kind;
 
-int lineOf(std::string_view text, std::size_t offset) {
+int lineAt(std::string_view text, std::size_t offset) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
@@ -53,17 +53,17 @@ Result<std::vector<CsvRow>> readJsonTable(std::string_view text, const std::stri
   if (list == nullptr) {
     return bad(fileName, 1, "there is no list of rows", "write [{\"name\": …}, …]");
   }
-  std::vector<CsvRow> rows{{lineOf(text, list->offset), {}}};
+  std::vector<CsvRow> rows{{lineAt(text, list->offset), {}}};
   std::vector<std::string> keys;
   for (const JsonValue& item : list->items) {
-    const int line = lineOf(text, item.offset);
+    const int line = lineAt(text, item.offset);
     if (item.kind != Kind::object) {
       return bad(fileName, line, "an entry of the list is not an object", "write {\"name\": …} for each row");
     }
     CsvRow row{line, std::vector<std::string>(keys.size())};
     for (const auto& [key, value] : item.members) {
       if (value.kind == Kind::array || value.kind == Kind::object) {
-        return bad(fileName, lineOf(text, value.offset), inQuotes(key) + " is not a number or a text",
+        return bad(fileName, lineAt(text, value.offset), inQuotes(key) + " is not a number or a text",
                    "write one value");
       }
       const auto place = static_cast<std::size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());

@@ -431,7 +431,7 @@ std::string objectText(const Members& members, const std::string& indent) {
   return text + indent + "}";
 }
 
-void append(Members& members, const UnknownMembers& unknown) {
+void appendMembers(Members& members, const UnknownMembers& unknown) {
   members.insert(members.end(), unknown.begin(), unknown.end());
 }
 
@@ -471,7 +471,7 @@ std::string remoteText(const RemoteSketch& remote) {
   if (remote.sharesNics) {
     members.emplace_back("coppice_share", "\"nic\"");
   }
-  append(members, remote.unknown);
+  appendMembers(members, remote.unknown);
   return objectText(members, "  ");
 }
 
@@ -499,7 +499,7 @@ std::string writeTacclSketch(const Sketch& sketch) {
     }
     local.emplace_back("switch_hyperedge_strategy", "[" + policies + "]");
   }
-  append(local, sketch.unknownLocal);
+  appendMembers(local, sketch.unknownLocal);
   root.emplace_back("intranode_sketch", objectText(local, "  "));
   if (sketch.remote) {
     root.emplace_back("internode_sketch", remoteText(*sketch.remote));
@@ -513,9 +513,9 @@ std::string writeTacclSketch(const Sketch& sketch) {
   if (sketch.inputSize) {
     parameters.emplace_back("input_size", jsonQuoted(*sketch.inputSize));
   }
-  append(parameters, sketch.unknownParameters);
+  appendMembers(parameters, sketch.unknownParameters);
   root.emplace_back("hyperparameters", objectText(parameters, "  "));
-  append(root, sketch.unknown);
+  appendMembers(root, sketch.unknown);
   return objectText(root, "") + "\n";
 }
 
@@ -541,7 +541,7 @@ std::string writeTacclTopology(const Topology& topology) {
   add("remote_alpha", topology.remoteAlpha);
   add("remote_beta", topology.remoteBeta);
   add("remote_invbw", topology.remoteCost);
-  append(root, topology.unknown);
+  appendMembers(root, topology.unknown);
   return objectText(root, "") + "\n";
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <new>
 #include <optional>
@@ -12,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
 #include "schedule/route_index.hpp"
@@ -39,12 +40,6 @@ struct Field {
   std::string text;
   int column = 1;
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 class TransferReader {
 public:
@@ -143,7 +138,7 @@ private:
         return std::min(next, line.size());
       }
     }
-    refuse(field.column, "a quoted field is not closed", "add the missing quote");
+    refuse(field.column, "a csvQuoted field is not closed", "add the missing quote");
   }
 
   void readHeader() {
@@ -235,16 +230,14 @@ private:
 
   std::int64_t integer(Column column, std::int64_t max) {
     const Field& field = m_fields[m_places[column]];
-    std::int64_t number = 0;
-    const char* const end = field.text.data() + field.text.size();
-    const auto parsed = std::from_chars(field.text.data(), end, number);
-    if (parsed.ec != std::errc() || parsed.ptr != end || number < 0 || number > max) {
+    const auto number = numberIn<std::int64_t>(field.text);
+    if (!number || *number < 0 || *number > max) {
       refuse(
           field.column,
           inQuotes(field.text) + " is not a " + std::string(kColumnNames[column]) + " from 0 to " + std::to_string(max),
           "write a whole number in this range");
     }
-    return number;
+    return *number;
   }
 
   Rational fraction(Column column) {
@@ -264,14 +257,12 @@ private:
       }
       return m_fabric.nodes()[*node].rank;
     }
-    Rank rank = 0;
-    const char* const end = field.text.data() + field.text.size();
-    const auto parsed = std::from_chars(field.text.data(), end, rank);
-    if (parsed.ec != std::errc() || parsed.ptr != end || rank < 0 || rank >= m_fabric.gpuCount()) {
+    const auto rank = numberIn<Rank>(field.text);
+    if (!rank || *rank < 0 || *rank >= m_fabric.gpuCount()) {
       refuse(field.column, "there is no GPU " + inQuotes(field.text),
              "name a GPU by its id, or by its rank from 0 to " + std::to_string(m_fabric.gpuCount() - 1));
     }
-    return rank;
+    return *rank;
   }
 
   schedule::PathId route() {
@@ -378,7 +369,7 @@ Result<StepSchedule> readChecked(std::string_view text, const std::string& fileN
   return schedule;
 }
 
-std::string quoted(const std::string& text) {
+std::string csvQuoted(const std::string& text) {
   if (!text.empty() && text.find_first_of(",\"") == std::string::npos && text == trimmed(text) && text.front() != '#') {
     return text;
   }
@@ -415,7 +406,7 @@ Outcome writeTransferCsv(std::ostream& out, const StepSchedule& schedule, const 
       return Error{ErrorCode::badUsage, "the id " + inQuotes(node.id) + " has a line end, which the table cannot hold",
                    "rename the node"};
     }
-    names.push_back(quoted(node.id));
+    names.push_back(csvQuoted(node.id));
   }
   const bool hasRounds = !schedule.rounds.empty();
   out << (schedule.isSynchronous ? "step"

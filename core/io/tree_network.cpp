@@ -10,24 +10,21 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
+#include "io/limits.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::io {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxNames = 100000;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool equalWords(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lowered(x) == lowered(y); });
 }
 
 Error badList(std::string_view text, const std::string& why) {
@@ -245,9 +242,7 @@ ReadNetwork readConf(std::string_view text, const std::string& fileName) {
       if (equals == std::string_view::npos || equals == 0) {
         tree.refuse(number, "a word without \"=\": " + inQuotes(word), "write SwitchName=s0 Nodes=node[0-3]");
       }
-      std::string key(word.substr(0, equals));
-      std::transform(key.begin(), key.end(), key.begin(), lower);
-      values[key] = std::string(word.substr(equals + 1));
+      values[lowered(word.substr(0, equals))] = std::string(word.substr(equals + 1));
     }
     joined.clear();
     if (values.empty()) {
@@ -538,7 +533,7 @@ Result<ReadNetwork> readTreeNetwork(std::string_view text, const std::string& fi
                            .memory = "the file does not fit into memory",
                            .memoryFix = "give a smaller file",
                            .where = Place{fileName, 0, 0, {}}};
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxNetworkBytes) {
     return Error{ErrorCode::limit, "the file is larger than 64 MiB", "give a smaller file", errors.where};
   }
   if (const auto byte = firstIllFormedByte(text)) {

@@ -2,7 +2,6 @@
 #include "io/tree_xml.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -14,6 +13,7 @@
 
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/xml_text.hpp"
 #include "schedule/rotation.hpp"
@@ -71,17 +71,9 @@ std::vector<std::string_view> splitRoute(std::string_view text) {
   return labels;
 }
 
-std::optional<std::int64_t> parseInteger(std::string_view text) {
-  std::int64_t value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  return result.ec == std::errc() && result.ptr == text.data() + text.size() && !text.empty()
-             ? std::optional<std::int64_t>(value)
-             : std::nullopt;
-}
-
 /// (server, 'KIND', index), or a plain whole number as server 0.
 std::optional<std::pair<std::int64_t, std::int64_t>> rankKey(std::string_view label) {
-  if (const auto number = parseInteger(label)) {
+  if (const auto number = numberIn<std::int64_t>(label)) {
     return std::pair{std::int64_t{0}, *number};
   }
   if (label.size() < 2 || label.front() != '(' || label.back() != ')') {
@@ -91,8 +83,8 @@ std::optional<std::pair<std::int64_t, std::int64_t>> rankKey(std::string_view la
   if (parts.size() != 3) {
     return std::nullopt;
   }
-  const auto server = parseInteger(parts[0]);
-  const auto index = parseInteger(parts[2]);
+  const auto server = numberIn<std::int64_t>(parts[0]);
+  const auto index = numberIn<std::int64_t>(parts[2]);
   return server && index ? std::optional(std::pair{*server, *index}) : std::nullopt;
 }
 
@@ -268,14 +260,17 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
 
 class TreeReader {
 public:
-  TreeReader(std::string_view text, const std::string& fileName) : m_xmlText(text, fileName, {kMaxTreeXmlBytes, "check that it is a tree file", "quote attributes and close every element"}) {}
+  TreeReader(std::string_view text, const std::string& fileName)
+      : m_xmlText(text, fileName,
+                  {kMaxTreeXmlBytes, "check that it is a tree file", "quote attributes and close every element"}) {}
 
   TreeXml read() {
     const pugi::xml_node algo = m_xmlText.parse();
     if (std::strcmp(algo.name(), "Algo") != 0) {
       m_xmlText.refuse(algo, "the root element is <" + std::string(algo.name()).substr(0, 32) + ">, not <Algo>",
-            std::strcmp(algo.name(), "algo") == 0 ? "this looks like an MSCCL program, which contains no trees"
-                                                  : "check that it is a tree file");
+                       std::strcmp(algo.name(), "algo") == 0
+                           ? "this looks like an MSCCL program, which contains no trees"
+                           : "check that it is a tree file");
     }
     m_xml.chunksPerNode = integer(algo, "nchunkspernode", 1);
     if (const pugi::xml_attribute coll = algo.attribute("coll")) {
@@ -309,10 +304,9 @@ public:
 private:
   void passOver(const pugi::xml_node& node) {
     if (m_xml.findings.size() < 16) {
-      m_xml.findings.push_back(
-          {Severity::warning, ErrorCode::badInput,
-           "the element " + inQuotes(node.name()) + " is not part of the format and is ignored", "",
-           m_xmlText.placeOf(node)});
+      m_xml.findings.push_back({Severity::warning, ErrorCode::badInput,
+                                "the element " + inQuotes(node.name()) + " is not part of the format and is ignored",
+                                "", m_xmlText.placeOf(node)});
     }
   }
 
@@ -320,18 +314,18 @@ private:
     const pugi::xml_attribute attribute = node.attribute(name);
     if (!attribute) {
       m_xmlText.refuse(node, "<" + std::string(node.name()) + "> has no attribute \"" + name + "\"",
-            "add it, or write the file again");
+                       "add it, or write the file again");
     }
     return attribute.value();
   }
 
   std::int64_t integer(const pugi::xml_node& node, const char* name, std::int64_t min) {
     const std::string_view text = trimmedText(required(node, name));
-    const auto value = parseInteger(text);
+    const auto value = numberIn<std::int64_t>(text);
     if (!value || *value < min) {
-      m_xmlText.refuse(node,
-            std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(min),
-            "write the file again");
+      m_xmlText.refuse(
+          node, std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(min),
+          "write the file again");
     }
     return *value;
   }
@@ -343,8 +337,8 @@ private:
     const auto [found, isNew] = m_numberOf.try_emplace(std::string(text), static_cast<int>(m_xml.labels.size()));
     if (isNew) {
       if (m_xml.labels.size() >= kMaxTreeLabels) {
-        m_xmlText.refuse(node, "names more than " + std::to_string(kMaxTreeLabels) + " nodes", "check that it is a tree file",
-              ErrorCode::limit);
+        m_xmlText.refuse(node, "names more than " + std::to_string(kMaxTreeLabels) + " nodes",
+                         "check that it is a tree file", ErrorCode::limit);
       }
       m_xml.labels.emplace_back(text);
       m_isGpu.push_back(false);
@@ -393,8 +387,9 @@ private:
     if (element.attribute("pruned")) {
       const std::int64_t pruned = integer(element, "pruned", 0);
       if (pruned + 1 >= send.length) {
-        m_xmlText.refuse(element, "prunes " + std::to_string(pruned) + " of " + std::to_string(send.length - 1) + " hops",
-              "pruned hops end at a switch inside the path");
+        m_xmlText.refuse(element,
+                         "prunes " + std::to_string(pruned) + " of " + std::to_string(send.length - 1) + " hops",
+                         "pruned hops end at a switch inside the path");
       }
       send.pruned = static_cast<std::int32_t>(pruned);
     }
@@ -730,9 +725,7 @@ Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, cons
 }
 
 Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) {
-  return guardedRead(fileName, [&]() -> Result<TreeXml> {
-    return TreeReader(text, fileName).read();
-  });
+  return guardedRead(fileName, [&]() -> Result<TreeXml> { return TreeReader(text, fileName).read(); });
 }
 
 Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,

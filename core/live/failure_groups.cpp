@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "base/wildcard.hpp"
 #include "fabric/box_path.hpp"
@@ -58,13 +59,6 @@ std::vector<Leaf> leavesOf(const Description& description) {
     list.push_back(std::move(leaf));
   }
   return list;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 /// Adds the nodes that an item names; false where there are none.

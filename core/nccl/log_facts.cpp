@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/ascii.hpp"
 #include "base/collective.hpp"
+#include "base/numbers.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -71,7 +73,7 @@ std::string lettersOf(std::string_view word) {
   std::string letters;
   for (const char c : word) {
     if (c != '_' && c != '-') {
-      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      letters += lowered(c);
     }
   }
   return letters;
@@ -79,10 +81,8 @@ std::string lettersOf(std::string_view word) {
 
 template <std::size_t count>
 std::string nameOf(std::string_view word, const std::string_view (&names)[count]) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
-  if (error == std::errc() && end == word.data() + word.size()) {
-    return index < count ? std::string(names[index]) : std::string(word);
+  if (const auto index = numberIn<std::size_t>(word)) {
+    return *index < count ? std::string(names[*index]) : std::string(word);
   }
   const std::string letters = lettersOf(word);
   for (const std::string_view name : names) {
@@ -94,12 +94,8 @@ std::string nameOf(std::string_view word, const std::string_view (&names)[count]
 }
 
 std::optional<double> decimalOf(std::string_view word) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size() || !(value >= 0) || value > 1e15) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = numberIn<double>(word);
+  return value && *value >= 0 && *value <= 1e15 ? value : std::nullopt;
 }
 
 }  // namespace
@@ -142,9 +138,9 @@ std::optional<RankLine> readRankLine(std::string_view text) {
   }
   const std::string_view body = text.substr(comm, init - comm);
   const auto number = [&](std::string_view key, int& value) {
-    const std::string_view word = wordAfter(body, key);
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc() && end == word.data() + word.size();
+    const auto found = numberIn<int>(wordAfter(body, key));
+    value = found.value_or(value);
+    return found.has_value();
   };
   line.comm = wordAfter(body, "comm");
   if ((!number("nranks", line.ranks) && !number("nRanks", line.ranks)) || !number("rank", line.rank) ||
@@ -284,8 +280,8 @@ std::optional<Choice> readChoiceLine(std::string_view text) {
   const std::string_view head = text.substr(0, bytes);
   const std::size_t blank = head.find_last_of(" :");
   const std::string_view count = blank == std::string_view::npos ? head : head.substr(blank + 1);
-  const auto [countEnd, countError] = std::from_chars(count.data(), count.data() + count.size(), choice.loggedBytes);
-  if (countError != std::errc() || countEnd != count.data() + count.size() || choice.loggedBytes < 0) {
+  choice.loggedBytes = numberIn<std::int64_t>(count).value_or(-1);
+  if (choice.loggedBytes < 0) {
     return std::nullopt;
   }
   choice.bytes = choice.loggedBytes;

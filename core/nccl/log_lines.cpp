@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace coppice::nccl {
 namespace {
 
@@ -63,7 +65,7 @@ bool isClosing(char c) {
 }
 
 bool isWordLetter(char c) {
-  return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+  return isAlphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
 /// What stands before a prefix, with its numbers, and its words in brackets, left open: "[\x02] " for "[rank3] ".

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/ascii.hpp"
 #include "base/counted.hpp"
 
 namespace coppice::nccl {
@@ -16,12 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxOutliers = 1 << 16;
-
-std::string_view stripped(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
-}
 
 std::optional<std::int64_t> numberAt(std::string_view text) {
   std::int64_t value = 0;
@@ -55,7 +50,7 @@ public:
   RasStatus read(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
-      take(stripped(text.substr(at, end - at)));
+      take(trimmed(text.substr(at, end - at)));
       at = end + 1;
     }
     return std::move(m_status);
@@ -260,7 +255,7 @@ RasStatus readJson(const json& document) {
 }
 
 bool isRasJson(std::string_view text) {
-  const std::string_view body = stripped(text.substr(0, 4096));
+  const std::string_view body = trimmed(text.substr(0, 4096));
   return body.starts_with('{') && body.find("\"communicators_count\"") != std::string_view::npos;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/ascii.hpp"
 #include "nccl/graph.hpp"
 
 namespace coppice::nccl {
@@ -334,13 +335,7 @@ const Estimate* tunedChoice(const TuningInput& input, const std::vector<Estimate
 }
 
 std::string writeTunerCsv(const std::vector<TuningBand>& bands, int nodes, int ranks) {
-  const auto word = [](std::string text) {
-    text = text == "NVLSTree" ? "nvls_tree" : text;
-    for (char& c : text) {
-      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-    return text;
-  };
+  const auto word = [](std::string_view text) { return text == "NVLSTree" ? "nvls_tree" : lowered(text); };
   std::string csv;
   for (const bool isOwn : {true, false}) {
     const std::string place = isOwn ? std::to_string(nodes) + "," + std::to_string(ranks) : "-1,-1";

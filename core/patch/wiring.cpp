@@ -2,11 +2,11 @@
 #include "patch/wiring.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "patch/colouring.hpp"
 
@@ -229,10 +229,8 @@ Result<Wiring> readCsv(std::string_view text, CableKind kind, const std::vector<
     Cable cable;
     const auto readPlug = [&](const std::string& id, const std::string& port, Plug& plug) {
       const auto it = numbers.find(id);
-      int number = 0;
-      const auto [last, code] = std::from_chars(port.data(), port.data() + port.size(), number);
-      if (it == numbers.end() || code != std::errc() || last != port.data() + port.size() || number < 1 ||
-          number > kMaxCables) {
+      const int number = numberIn<int>(port).value_or(0);
+      if (it == numbers.end() || number < 1 || number > kMaxCables) {
         return false;
       }
       plug = {it->second, number - 1};

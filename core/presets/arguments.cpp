@@ -2,9 +2,11 @@
 #include "presets/arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
+
+#include "base/ascii.hpp"
+#include "base/numbers.hpp"
 
 namespace coppice::presets {
 namespace {
@@ -17,17 +19,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
     text += (text.empty() ? "" : ", ") + word;
-  }
-  return text;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto isBlank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && isBlank(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && isBlank(text.back())) {
-    text.remove_suffix(1);
   }
   return text;
 }
@@ -46,12 +37,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 std::optional<std::int64_t> wholeNumber(std::string_view text, std::int64_t low, std::int64_t high) {
-  std::int64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size() || number < low || number > high) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = numberIn<std::int64_t>(text);
+  return number && *number >= low && *number <= high ? number : std::nullopt;
 }
 
 /// "0-7" or "0,2,4-6" as a sorted set.

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.hpp"
+#include "base/numbers.hpp"
 #include "base/text.hpp"
 
 namespace coppice::program {
@@ -18,10 +20,8 @@ constexpr std::int64_t kLongestLimit = 30LL * 24 * 3600;
 
 bool isWord(std::string_view text, std::string_view others) {
   return !text.empty() && text.size() <= 253 && text.front() != '-' &&
-         std::all_of(text.begin(), text.end(), [&](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  others.find(c) != std::string_view::npos;
-         });
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return isAlphanumeric(c) || others.find(c) != std::string_view::npos; });
 }
 
 /// Digits with an optional K, M or G, as nccl-tests reads sizes.
@@ -40,12 +40,6 @@ std::optional<std::int64_t> bytesOf(std::string_view text) {
     return std::nullopt;
   }
   return value << shift;
-}
-
-std::optional<double> numberOf(const std::string& text) {
-  double value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 std::string shortNumber(double value) {
@@ -97,7 +91,7 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
   } else if (*min > *max) {
     fault("the smallest size is above the largest", "swap them", "sizes");
   }
-  const auto factor = numberOf(request.factor);
+  const auto factor = numberIn<double>(request.factor);
   if (!factor || !(*factor > 1 && *factor <= 1e6)) {
     fault(inQuotes(request.factor) + " is not a step between sizes", "write a number above 1, for example 2", "sizes");
   }
@@ -184,11 +178,7 @@ bool mayBeSet(std::string_view variable) {
           return false;
         }
       }
-      return std::all_of(variable.begin(), variable.end(),
-                         [](char c) {
-                           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                  c == '_';
-                         }) &&
+      return std::all_of(variable.begin(), variable.end(), [](char c) { return isAlphanumeric(c) || c == '_'; }) &&
              variable.find("_path") == std::string_view::npos && variable.find("_agent") == std::string_view::npos;
     }
   }

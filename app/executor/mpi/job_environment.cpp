@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/job_environment.hpp"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
+
+#include "base/numbers.hpp"
 
 namespace coppice::executor {
 namespace {
@@ -14,10 +14,8 @@ std::optional<int> number(const char* variable) {
   if (text == nullptr) {
     return std::nullopt;
   }
-  int value = 0;
-  const char* const end = text + std::strlen(text);
-  const auto read = std::from_chars(text, end, value);
-  return read.ec == std::errc{} && read.ptr == end && value >= 0 ? std::optional<int>(value) : std::nullopt;
+  const auto value = numberIn<int>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 struct Launcher {

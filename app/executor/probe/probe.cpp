@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/ascii.hpp"
 #include "base/memory.hpp"
 #include "base/text.hpp"
 
@@ -22,16 +23,6 @@ namespace coppice::probe {
 namespace {
 
 constexpr const char* kDevices = "/sys/bus/pci/devices/";
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
 
 /// Value of the first line "key : value".
 std::string valueOf(const std::string& text, std::string_view key) {
@@ -413,9 +404,7 @@ private:
         nic.isRdma = true;
         const std::string state = m_tree.text(path + "/state").value_or("");
         const std::size_t colon = state.find(": ");
-        nic.state = colon == std::string::npos ? state : state.substr(colon + 2);
-        std::transform(nic.state.begin(), nic.state.end(), nic.state.begin(),
-                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+        nic.state = lowered(colon == std::string::npos ? state : state.substr(colon + 2));
         nic.linkLayer = m_tree.text(path + "/link_layer").value_or("");
         // "200 Gb/sec (4X HDR)", "2.5 Gb/sec (1X SDR)".
         const double gigabits = transfers(m_tree.text(path + "/rate").value_or(""));

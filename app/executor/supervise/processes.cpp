@@ -3,12 +3,12 @@
 
 #include <dirent.h>
 
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <string>
 #include <string_view>
 
+#include "base/numbers.hpp"
 #include "supervise/files.hpp"
 
 namespace coppice::executor {
@@ -44,16 +44,15 @@ std::map<pid_t, Entry> table() {
   }
   while (const dirent* item = readdir(folder)) {
     const std::string_view name = item->d_name;
-    pid_t pid = 0;
-    const auto [end, fault] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    const auto pid = numberIn<pid_t>(name);
     constexpr std::size_t kLongest = 4096;
     Entry entry;
-    if (fault != std::errc() || end != name.data() + name.size()) {
+    if (!pid) {
       continue;
     }
     if (const auto text = readSmall("/proc/" + std::string(name) + "/stat", kLongest);
         text && readEntry(*text, entry)) {
-      all[pid] = entry;
+      all[*pid] = entry;
     }
   }
   closedir(folder);

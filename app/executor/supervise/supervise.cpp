@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "supervise/attach.hpp"
@@ -113,10 +114,8 @@ int list(const std::string& root) {
   for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
     const std::string name = entry.path().filename().string();
     // Folders of ours have such names; others could break the line.
-    const bool isPlain = std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-             c == '.';
-    });
+    const bool isPlain = std::all_of(name.begin(), name.end(),
+                                     [](char c) { return isAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
     if (isPlain && names.size() < kMax && exists(entry.path().string() + "/" + kJobFile)) {
       names.push_back(name);
     }
