@@ -151,7 +151,7 @@ bool RankingPanel::isCurrent() const {
 
 void RankingPanel::fitColumns() {
   // In a narrow panel the heads of the numbers shrink to the width of their numbers, so that names stay readable.
-  constexpr int kReadable = 240;
+  constexpr int kReadable = 300;
   constexpr int kPadding = 28;       // of a cell
   constexpr std::size_t kRead = 60;  // rows; names of classes are the first
   QHeaderView* header = m_table->horizontalHeader();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/machines_panel.hpp"
-#include "designer/document/error_text.hpp"
-#include "designer/theme/panel_widgets.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -10,9 +8,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "designer/document/error_text.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -296,6 +296,15 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
   const Connection* connection = &shown;
   const bool isReady = connection->state() == Connection::State::ready;
   const MachineFacts& facts = connection->facts();
+  QString fault;
+  if (!isReady && !connection->message().isEmpty()) {
+    fault = u"<p>%1</p>"_s.arg(connection->message().toHtmlEscaped());
+    for (const ConnectStep& step : connection->steps()) {
+      if (!step.fix.isEmpty()) {
+        fault += u"<p style='color:%1'>%2</p>"_s.arg(theme.color(Token::muted).name(), step.fix.toHtmlEscaped());
+      }
+    }
+  }
   QString card;
   if (isReady || !facts.system.isEmpty()) {
     card += row(tr("Host"), facts.host);
@@ -330,16 +339,14 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
     }
     card += row(tr("Slurm"), partitions.join(u", "_s));
     card = u"<table cellspacing='0' cellpadding='1'>"_s + card + u"</table>"_s;
-  } else if (!connection->message().isEmpty()) {
-    card = connection->message().toHtmlEscaped();
-  } else {
+  } else if (fault.isEmpty()) {
     card = u"<span style='color:%1'>%2</span>"_s.arg(
         theme.color(Token::muted).name(),
         tr("Connect to see what is in this machine and to run a schedule on it. Ctrl+click adds machines for one run "
            "over several.")
             .toHtmlEscaped());
   }
-  return card;
+  return fault + card;
 }
 
 }  // namespace coppice::designer

@@ -6,6 +6,7 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLineEdit>
@@ -211,7 +212,9 @@ void OptionForm::addField(const workflow::Option& option) {
     auto* combo = qobject_cast<QComboBox*>(field.editor);
     auto* line = combo != nullptr ? combo->lineEdit() : qobject_cast<QLineEdit*>(field.editor);
     connect(field.browse, &QPushButton::clicked, this, [this, line] {
-      const QString path = QFileDialog::getOpenFileName(this, tr("Open"), line->text());
+      // The field may hold a name, such as that of a model.
+      const QString present = QFileInfo(line->text()).isFile() ? line->text() : QString();
+      const QString path = QFileDialog::getOpenFileName(this, tr("Open"), present);
       if (!path.isEmpty()) {
         line->setText(path);
       }

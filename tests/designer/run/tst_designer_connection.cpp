@@ -5,6 +5,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QLabel>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -318,6 +319,9 @@ private Q_SLOTS:
     QCOMPARE(failedStep(*connection), &connection->steps()[step]);
     QVERIFY2(connection->message().startsWith(expected), qPrintable(connection->message()));
     QVERIFY(!failedStep(*connection)->fix.isEmpty());
+    const QString card = activity.machinesPanel()->findChild<QLabel*>("machineCard")->text();
+    QVERIFY2(card.contains(connection->message().toHtmlEscaped()), qPrintable(card));
+    QVERIFY2(card.contains(failedStep(*connection)->fix.toHtmlEscaped()), qPrintable(card));
     QVERIFY2(!activity.runPanel()->obstacle().contains(".;"), qPrintable(activity.runPanel()->obstacle()));
     QCOMPARE(said.last().front().toString(), connection->message());
     QFile::remove(m_sshd.path("home/rc"));
