@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/comma_list.hpp"
 #include "base/formatted.hpp"
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
@@ -127,10 +128,7 @@ Result<Report> runBaseline(GenerateOptions options, bool json, const Progress& p
     return listBaselines();
   }
   if (baselines::find(options.method) == nullptr && options.method != workflow::kNcclMethod) {
-    std::string names;
-    for (const baselines::Baseline& baseline : baselines::list()) {
-      names += (names.empty() ? "" : ", ") + std::string(baseline.name);
-    }
+    const std::string names = commaList(baselines::list(), &baselines::Baseline::name);
     return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.method),
                  "choose one of " + names + ", " + workflow::kNcclMethod};
   }

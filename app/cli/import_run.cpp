@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/comma_list.hpp"
 #include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "command.hpp"
@@ -119,15 +120,11 @@ std::string ringsText(const std::vector<nccl::LoggedRing>& rings) {
 
 void describeCommunicator(const nccl::Communicator& communicator, Report& report) {
   report.json["communicators"].push_back(communicatorJson(communicator));
-  std::string hosts;
-  for (std::size_t i = 0; i < communicator.hosts.size() && i < kListedRings; ++i) {
-    hosts += (i == 0 ? "" : ", ") + oneLine(communicator.hosts[i]);
-  }
+  const std::string hosts = commaListOfFirst(kListedRings, communicator.hosts, oneLine);
   report.text += "communicator" + (communicator.id.empty() ? "" : " " + oneLine(communicator.id)) + ": " +
                  counted(communicator.ranks, "rank");
   if (!communicator.hosts.empty()) {
-    report.text += " on " + counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts +
-                   (communicator.hosts.size() > kListedRings ? ", ..." : "") + ")";
+    report.text += " on " + counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts + ")";
   }
   report.text += "\n";
   if (!communicator.rings.empty()) {

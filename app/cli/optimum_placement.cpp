@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/comma_list.hpp"
 #include "base/one_line.hpp"
 #include "optimum_groups.hpp"
 #include "text.hpp"
@@ -14,11 +15,8 @@ namespace {
 constexpr std::size_t kMaxIds = 8;
 
 std::string idLine(const fabric::Fabric& fabric, const std::vector<fabric::Rank>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxIds); ++i) {
-    text += (i > 0 ? ", " : "") + oneLine(fabric.nodes()[fabric.gpus()[ranks[i]]].id);
-  }
-  return text + (ranks.size() > kMaxIds ? ", …" : "");
+  return commaListOfFirst(kMaxIds, ranks,
+                          [&](fabric::Rank rank) { return oneLine(fabric.nodes()[fabric.gpus()[rank]].id); });
 }
 
 Json idsOfRanks(const fabric::Fabric& fabric, const std::vector<fabric::Rank>& ranks) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include "base/comma_list.hpp"
 #include "base/one_line.hpp"
 #include "command.hpp"
 #include "facts_text.hpp"
@@ -143,10 +144,7 @@ void addRankOrder(CLI::App& app, Invocation& invocation) {
       "  coppice-cli rank-order preset:dgx-h100,boxes=4 --mesh 4x8 --axis 1 -c allgather --json");
   auto options = std::make_shared<RankOrderOptions>();
   addFabricOptions(sub, options->fabric);
-  std::string names;
-  for (const order::Algorithm& each : order::algorithms()) {
-    names += (names.empty() ? "" : ", ") + std::string(each.name);
-  }
+  const std::string names = commaList(order::algorithms(), &order::Algorithm::name);
   sub.add_option("--algorithm", options->text.algorithm, names)->capture_default_str();
   sub.add_option("-c,--collective", options->text.collective, "Default: what the algorithm is mostly used for");
   sub.add_option("--mesh", options->text.mesh,

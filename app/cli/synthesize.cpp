@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "words.hpp"
 
@@ -21,10 +22,7 @@ Result<Report> run(SynthesizeOptions& options, bool json, const Progress& progre
   const auto method = std::find_if(options.methods.begin(), options.methods.end(),
                                    [&](const auto& each) { return each->name() == options.method; });
   if (method == options.methods.end()) {
-    std::string names;
-    for (const auto& each : options.methods) {
-      names += (names.empty() ? "" : ", ") + each->name();
-    }
+    const std::string names = commaList(options.methods, [](const auto& each) { return each->name(); });
     return Error{ErrorCode::badUsage,
                  "There is no method " + inQuotes(options.method),
                  "choose one of " + names,
@@ -60,7 +58,8 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
   sub.add_option("--root", options->question.demand.root, "Id or rank of the root of a rooted collective");
   addSeconds(sub, "--time-limit", options->question.seconds, "How long to search, for example 60s or 5m")
       ->capture_default_str();
-  sub.add_option("--seed", options->question.seed, "Seed of the random choices: the same seed gives the same result unless time ends the search")
+  sub.add_option("--seed", options->question.seed,
+                 "Seed of the random choices: the same seed gives the same result unless time ends the search")
       ->capture_default_str();
   sub.add_option("-o,--output", options->question.output, "Write the schedule to this file; - for standard output");
   for (const auto& method : options->methods) {

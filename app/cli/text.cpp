@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "base/error_names.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
@@ -30,11 +31,7 @@ std::string_view word(Severity severity) {
 }
 
 std::string list(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + oneLine(fabric.nodes()[nodes[i]].id);
-  }
-  return text;
+  return commaList(nodes, [&](fabric::NodeIndex node) { return oneLine(fabric.nodes()[node].id); });
 }
 
 /// The boxes that the nodes fill, as "box b0" or "boxes b0, b1"; nullopt unless the nodes are all nodes of their kind
@@ -53,10 +50,7 @@ std::optional<std::string> wholeBoxes(const fabric::Fabric& fabric, const std::v
       return std::nullopt;
     }
   }
-  std::string text;
-  for (const std::string& box : boxes) {
-    text += (text.empty() ? "" : ", ") + oneLine(box);
-  }
+  const std::string text = commaList(boxes, [](const std::string& box) { return oneLine(box); });
   return (boxes.size() == 1 ? "box " : "boxes ") + text;
 }
 

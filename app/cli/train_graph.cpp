@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "io/training_json.hpp"
 #include "text.hpp"
@@ -21,11 +22,7 @@ std::string microseconds(const Rational& nanoseconds) {
 
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 6;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += (i > 0 ? ", " : "") + names[i];
-  }
-  return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+  return commaListOfFirst(kMost, names, [](const std::string& name) { return name; });
 }
 
 std::string contents(const io::FxProblem& graph) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "workflow/sizes.hpp"
 
@@ -28,7 +29,7 @@ CLI::Option* addWord(CLI::App& sub, const std::string& name, Variable& variable,
       [words](std::string& value) -> std::string {
         std::string known;
         for (const auto& [word, meaning] : words) {
-          if (value == word) {
+          if (equalWords(value, word)) {
             value = std::to_string(static_cast<std::int64_t>(meaning));
             return {};
           }

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "remote/quoting.hpp"
@@ -45,14 +46,6 @@ SlurmPartition partitionIn(const std::string& text) {
   partition.resources = parts[3] == "(null)" ? "" : parts[3];
   partition.limit = parts[4];
   return partition;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ", ") + word;
-  }
-  return text;
 }
 
 }  // namespace
@@ -210,7 +203,7 @@ Result<Session::Ended> Session::checkLibraries(const std::stop_token& stop) {
     }
   }
   if (!missing.empty()) {
-    return Error{ErrorCode::unavailable, "missing on " + name() + ": " + joined(missing),
+    return Error{ErrorCode::unavailable, "missing on " + name() + ": " + commaList(missing),
                  "ask its administrator to install them"};
   }
   return Ended{"all " + std::to_string(m_executor.needs.libraries.size()) + " found"};
@@ -313,7 +306,7 @@ Result<Session::Ended> Session::testExecutor(const std::stop_token& stop) {
       backends.push_back(note.name);
     }
   }
-  return Ended{backends.empty() ? "no backend can run" : "backends: " + joined(backends)};
+  return Ended{backends.empty() ? "no backend can run" : "backends: " + commaList(backends)};
 }
 
 Result<Session::Ended> Session::findPartitions(const std::stop_token& stop) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/forest_json.hpp"
@@ -174,10 +175,7 @@ Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers) {
   }
   const auto figures = presets::serverFigures(answers.completeFrom);
   if (!figures) {
-    std::string names;
-    for (const std::string& name : presetsOfServers()) {
-      names += (names.empty() ? "" : ", ") + name;
-    }
+    const std::string names = commaList(presetsOfServers());
     return optionError("complete-from",
                        inQuotes(answers.completeFrom) + " is no preset of a server with an NVSwitch and a NIC per GPU",
                        "use one of " + names);

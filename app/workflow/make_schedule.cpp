@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "schedule/to_forest.hpp"
 #include "verify/bound_check.hpp"
 #include "verify/step_verifier.hpp"
@@ -281,10 +282,8 @@ namespace {
 /// The values of the options, where the method takes the demand. Errors: badUsage.
 Result<OptionValues> readAsked(const Method& method, const Demand& demand, const Values& options) {
   if (!method.makes(demand.collective)) {
-    std::string made;
-    for (const Collective collective : method.collectives) {
-      made += (made.empty() ? "" : ", ") + std::string(toString(collective));
-    }
+    const std::string made =
+        commaList(method.collectives, [](const Collective collective) { return std::string(toString(collective)); });
     return optionError("collective", method.title + " does not support " + std::string(toString(demand.collective)),
                        "it supports " + made);
   }

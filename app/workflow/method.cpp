@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/ascii.hpp"
+#include "base/comma_list.hpp"
 #include "workflow/alltoall_method.hpp"
 #include "workflow/baseline_methods.hpp"
 #include "workflow/bfb_method.hpp"
@@ -47,16 +49,12 @@ std::span<const Method> methods() {
 
 const Method* findMethod(std::string_view id) {
   const auto all = methods();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Method& each) { return each.id == id; });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Method& each) { return equalWords(each.id, id); });
   return found != all.end() ? &*found : nullptr;
 }
 
 std::string methodNames() {
-  std::string names;
-  for (const Method& each : methods()) {
-    names += (names.empty() ? "" : ", ") + each.id;
-  }
-  return names;
+  return commaList(methods(), &Method::id);
 }
 
 }  // namespace coppice::workflow

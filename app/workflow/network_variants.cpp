@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
@@ -57,10 +58,7 @@ private:
   void readBox() {
     const presets::Preset* preset = presets::find(m_request.box);
     if (preset == nullptr || parameterOf(*preset, "network") == nullptr) {
-      std::string names;
-      for (const std::string& name : presetsWithNetwork()) {
-        names += (names.empty() ? "" : ", ") + name;
-      }
+      const std::string names = commaList(presetsWithNetwork());
       throw Failure{optionError("box", inQuotes(m_request.box) + " is not a preset of boxes that a network joins",
                                 "use one of " + names)};
     }
@@ -87,10 +85,7 @@ private:
                                                   "leaf-spine", "two-plane", "three-tier"};
     for (const std::string& network : m_request.networks) {
       if (std::find(kAll.begin(), kAll.end(), network) == kAll.end()) {
-        std::string names;
-        for (const std::string& each : kAll) {
-          names += (names.empty() ? "" : ", ") + each;
-        }
+        const std::string names = commaList(kAll);
         throw Failure{optionError("network", inQuotes(network) + " is not a network", "use " + names)};
       }
     }

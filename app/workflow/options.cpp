@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 
@@ -29,6 +30,15 @@ std::string namesOf(const std::vector<Option>& options) {
     names.push_back(option.name);
   }
   return names.empty() ? "it has none" : "it has " + listOf(names);
+}
+
+/// Words may be written in other case.
+std::string asListed(const Option& option, const std::string& value) {
+  const auto found = option.kind != OptionKind::choice
+                         ? option.words.end()
+                         : std::find_if(option.words.begin(), option.words.end(),
+                                        [&](const std::string& word) { return equalWords(word, value); });
+  return found != option.words.end() ? *found : value;
 }
 
 Outcome check(const Option& option, const std::string& value) {
@@ -97,7 +107,7 @@ Result<OptionValues> OptionValues::read(const std::vector<Option>& options, cons
       result.m_values[option.name] = option.defaultText;
     }
   }
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, wanted] : given) {
     const Option* option = findOption(options, name);
     if (option == nullptr) {
       return optionError(name, "this method has no such option", namesOf(options));
@@ -105,6 +115,7 @@ Result<OptionValues> OptionValues::read(const std::vector<Option>& options, cons
     if (collective && !option->appliesTo(*collective)) {
       return optionError(name, "it does not apply to " + std::string(toString(*collective)), "leave it out");
     }
+    const std::string value = asListed(*option, wanted);
     if (Outcome checked = check(*option, value); !checked) {
       return checked.error();
     }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
+#include "base/comma_list.hpp"
 #include "workflow/mscclpp_target.hpp"
 
 namespace coppice::workflow {
@@ -29,7 +31,7 @@ std::span<const Destination> destinations() {
 
 const Target* findTarget(std::string_view id) {
   const auto all = targets();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Target& each) { return each.id == id; });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Target& each) { return equalWords(each.id, id); });
   return found != all.end() ? &*found : nullptr;
 }
 
@@ -40,11 +42,8 @@ const Target* targetOfFile(std::string_view text) {
 }
 
 std::string targetHelp() {
-  std::string help;
-  for (const Target& each : targets()) {
-    help += (help.empty() ? "" : ", ") + std::string(each.id) + " (" + std::string(each.help) + ")";
-  }
-  return help;
+  return commaList(targets(),
+                   [](const Target& each) { return std::string(each.id) + " (" + std::string(each.help) + ")"; });
 }
 
 }  // namespace coppice::workflow

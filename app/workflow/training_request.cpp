@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/ascii.hpp"
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "io/fx_text.hpp"
 #include "io/model_json.hpp"
@@ -17,18 +19,17 @@ using std::int64_t;
 
 /// A preset, or a file config.json.
 Result<training::Model> readModel(const std::string& nameOrFile) {
-  std::string names;
   for (const training::ModelPreset& preset : training::modelPresets()) {
-    if (preset.model.name == nameOrFile) {
+    if (equalWords(preset.model.name, nameOrFile)) {
       return preset.model;
     }
-    names += (names.empty() ? "" : ", ") + preset.model.name;
   }
   if (!nameOrFile.ends_with(".json")) {
     if (const auto text = readText(nameOrFile, {}); text && io::fx::isFxText(*text)) {
       return optionError("model", "a graph of torch.fx has no layers and no batch to divide",
                          "use train, which searches its states on meshes");
     }
+    const std::string names = commaList(training::modelPresets(), [](const auto& preset) { return preset.model.name; });
     return optionError("model", "there is no model " + inQuotes(nameOrFile), "use " + names + ", or a config.json");
   }
   const auto text = readText(nameOrFile, {});
@@ -36,14 +37,13 @@ Result<training::Model> readModel(const std::string& nameOrFile) {
 }
 
 Result<training::Device> readDevice(const std::string& name) {
-  std::string names;
   for (const training::Device& device : training::devicePresets()) {
-    if (device.name == name) {
+    if (equalWords(device.name, name)) {
       return device;
     }
-    names += (names.empty() ? "" : ", ") + std::string(device.name);
   }
-  return optionError("gpu", "there is no GPU " + inQuotes(name), "use " + names);
+  return optionError("gpu", "there is no GPU " + inQuotes(name),
+                     "use " + commaList(training::devicePresets(), &training::Device::name));
 }
 
 /// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step.

@@ -18,6 +18,11 @@ namespace coppice {
   return out;
 }
 
+/// Whether they differ in the case of letters at most.
+[[nodiscard]] inline bool equalWords(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lowered(x) == lowered(y); });
+}
+
 [[nodiscard]] constexpr bool isAlphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace coppice {
 namespace {
 constexpr std::array<std::pair<Collective, std::string_view>, 9> kNames{{{Collective::allgather, "allgather"},
@@ -27,12 +29,16 @@ std::string_view toString(Collective collective) {
   return "?";
 }
 
+// As PyTorch and NCCL spell them too: all_gather, AllGather.
 std::optional<Collective> parseCollective(std::string_view text) {
-  if (text == "reducescatter" || text == "reduce-scatter") {
-    return Collective::reduceScatter;
-  }
+  const auto lettersOf = [](std::string_view word) {
+    std::string letters = lowered(word);
+    std::erase_if(letters, [](char c) { return c == '_' || c == '-'; });
+    return letters;
+  };
+  const std::string letters = lettersOf(text);
   for (const auto& [value, name] : kNames) {
-    if (name == text) {
+    if (lettersOf(name) == letters) {
       return value;
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 
 namespace coppice {
@@ -79,11 +80,7 @@ const ElementPart* ElementRef::as(RefKind kind) const {
 }
 
 std::string toText(const ElementRef& element) {
-  std::string text;
-  for (const ElementPart& part : element.parts()) {
-    text += (text.empty() ? "" : ", ") + textOf(part);
-  }
-  return text;
+  return commaList(element.parts(), [](const ElementPart& part) { return textOf(part); });
 }
 
 }  // namespace coppice

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "baselines/builder.hpp"
@@ -127,11 +128,7 @@ const Entry* entryOf(std::string_view name) {
 }
 
 std::string nameList() {
-  std::string names;
-  for (const Entry& entry : entries()) {
-    names += (names.empty() ? "" : ", ") + std::string(entry.baseline.name);
-  }
-  return names;
+  return commaList(entries(), [](const Entry& entry) { return std::string(entry.baseline.name); });
 }
 
 }  // namespace
@@ -160,10 +157,8 @@ Result<schedule::AnySchedule> generate(std::string_view name, const fabric::Fabr
   }
   const auto& has = entry->baseline.collectives;
   if (std::find(has.begin(), has.end(), request.collective) == has.end()) {
-    std::string names;
-    for (const Collective collective : has) {
-      names += (names.empty() ? "" : ", ") + std::string(toString(collective));
-    }
+    const std::string names =
+        commaList(has, [](const Collective collective) { return std::string(toString(collective)); });
     return Error{ErrorCode::badUsage, std::string(name) + " has no " + std::string(toString(request.collective)),
                  "it has " + names};
   }

@@ -10,6 +10,7 @@
 
 #include "base/ascii.hpp"
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "base/counted.hpp"
 #include "base/rows.hpp"
 #include "base/text.hpp"
@@ -54,18 +55,6 @@ ElementRef linkElement(const LinkDescription& link, std::size_t index) {
 /// A finding about the fabric as a whole.
 ElementRef wholeFabric() {
   return {RefKind::field, "nodes"};
-}
-
-template <typename Items, typename Text>
-std::string listed(const Items& items, const Text& text) {
-  std::string list;
-  for (std::size_t i = 0; i < items.size() && i < kListed; ++i) {
-    list += (i == 0 ? "" : ", ") + text(items[i]);
-  }
-  if (items.size() > kListed) {
-    list += " and " + std::to_string(items.size() - kListed) + " more";
-  }
-  return list;
 }
 
 /// Finds the known id that a misspelt one most likely meant.
@@ -218,7 +207,7 @@ private:
     }
     for (const auto& [first, positions] : repeats) {
       addError("the id is used by " + counted(positions.size(), "node") + ", at positions " +
-                   listed(positions, [](std::size_t position) { return std::to_string(position); }) +
+                   commaListOfFirst(kListed, positions, [](std::size_t position) { return std::to_string(position); }) +
                    " (counted from 0)",
                "give each node a unique id", nodeElement(nodes[first].id, first));
     }
@@ -246,7 +235,8 @@ private:
         }
       }
       addError("rank given for " + std::to_string(ranked.size()) + " of " + counted(gpus.size(), "GPU") +
-                   ", missing for " + listed(without, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
+                   ", missing for " +
+                   commaListOfFirst(kListed, without, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
                "give a rank to every GPU or to none", elementOf(without.front()));
     }
     if (!ranked.empty()) {
@@ -283,13 +273,14 @@ private:
       } else if (holders[rank].size() > 1) {
         isRight = false;
         addError("rank " + std::to_string(rank) + " is given to " + counted(holders[rank].size(), "GPU") + ": " +
-                     listed(holders[rank], [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
+                     commaListOfFirst(kListed, holders[rank], [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
                  "give each GPU a unique rank, " + range, elementOf(holders[rank].front()));
       }
     }
     if (!missing.empty() && ranked.size() == gpuCount) {
       isRight = false;
-      addError("no GPU has rank " + listed(missing, [](std::size_t rank) { return std::to_string(rank); }),
+      addError("no GPU has rank " +
+                   commaListOfFirst(kListed, missing, [](std::size_t rank) { return std::to_string(rank); }),
                "number the " + counted(gpuCount, "GPU") + " " + range + " without gaps", wholeFabric());
     }
     return isRight;
@@ -443,7 +434,7 @@ private:
     const std::size_t count = m_result.nodes.size();
     const std::string remark = m_skippedLinks ? " (links with errors left out)" : "";
     const auto listGpus = [this](const std::vector<NodeIndex>& gpus) {
-      return listed(gpus, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); });
+      return commaListOfFirst(kListed, gpus, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); });
     };
 
     // Parts that no link joins in any direction, by their GPUs.
@@ -462,7 +453,8 @@ private:
           "GPUs " + inQuotes(idOf(parts[0].front())) + " and " + inQuotes(idOf(parts[1].front())) +
               " cannot reach each other: the GPUs fall into " + counted(parts.size(), "part") +
               " that no path of links joins" + remark + ": " +
-              listed(parts, [&](const std::vector<NodeIndex>& part) { return "{" + listGpus(part) + "}"; }),
+              commaListOfFirst(kListed, parts,
+                               [&](const std::vector<NodeIndex>& part) { return "{" + listGpus(part) + "}"; }),
           "add links between the parts", wholeFabric());
     }
 
@@ -563,7 +555,7 @@ private:
       }
       add(Severity::warning, ErrorCode::unbalanced, std::move(text),
           changes[v].empty() ? "make both sums equal"
-                             : listed(changes[v], [](const std::string& change) { return change; }),
+                             : commaListOfFirst(kListed, changes[v], [](const std::string& change) { return change; }),
           elementOf(static_cast<NodeIndex>(v)));
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "fabric/balance.hpp"
 #include "forestcoll/even_balance.hpp"
 #include "forestcoll/fixed_k.hpp"
@@ -146,26 +147,17 @@ std::string balanceAdvice(const Fabric& fabric) {
   if (!changes || changes->empty()) {
     return "make ingress and egress equal at every switch and nic";
   }
-  std::string text = "the smallest change that balances the fabric: ";
-  for (std::size_t i = 0; i < changes->size() && i < 4; ++i) {
-    text += (i > 0 ? ", " : "") + fabric::describe((*changes)[i]);
-  }
-  if (changes->size() > 4) {
-    text += " and " + std::to_string(changes->size() - 4) + " more";
-  }
-  return text;
+  constexpr std::size_t kMost = 4;
+  return "the smallest change that balances the fabric: " +
+         commaListOfFirst(kMost, *changes, [](const auto& change) { return fabric::describe(change); });
 }
 
 std::string unbalancedText(const Fabric& fabric, const std::vector<int>& nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size() && i < 3; ++i) {
-    text += (i > 0 ? ", " : "") + nameOf(fabric, nodes[i]) + " (in " + toExactText(fabric.ingress(nodes[i])) +
-            ", out " + toExactText(fabric.egress(nodes[i])) + " GB/s)";
-  }
-  if (nodes.size() > 3) {
-    text += " and " + std::to_string(nodes.size() - 3) + " more";
-  }
-  return text;
+  constexpr std::size_t kMost = 3;
+  return commaListOfFirst(kMost, nodes, [&](int node) {
+    return nameOf(fabric, node) + " (in " + toExactText(fabric.ingress(node)) + ", out " +
+           toExactText(fabric.egress(node)) + " GB/s)";
+  });
 }
 
 /// An integer vector below the capacities that is balanced at the switches and still feasible, if one exists; by an

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/comma_list.hpp"
 #include "base/failure.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
@@ -183,11 +184,7 @@ private:
 };
 
 std::string listed(const std::vector<Dimension>& dimensions, auto text) {
-  std::string list;
-  for (const Dimension& dimension : dimensions) {
-    list += (list.empty() ? "" : ", ") + text(dimension);
-  }
-  return "[ " + list + " ]\n";
+  return "[ " + commaList(dimensions, text) + " ]\n";
 }
 
 }  // namespace

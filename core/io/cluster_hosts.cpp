@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/ascii.hpp"
+#include "base/comma_list.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/natural_order.hpp"
@@ -358,11 +359,8 @@ bool isSameHost(std::string_view a, std::string_view b) {
 }
 
 std::string someOf(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < 5; ++i) {
-    out += (i > 0 ? ", " : "") + names[i];
-  }
-  return names.size() > 5 ? out + ", ..." : out;
+  constexpr std::size_t kMost = 5;
+  return commaListOfFirst(kMost, names, [](const std::string& name) { return name; });
 }
 
 bool matchesPattern(std::string_view text, std::string_view pattern) {

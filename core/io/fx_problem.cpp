@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/comma_list.hpp"
 #include "io/fx_builder.hpp"
 
 namespace coppice::io::fx {
@@ -110,11 +111,9 @@ FxProblem Builder::problem(const std::vector<Tensor>& outputs) const {
     result.text += line + (line.empty() ? "" : "\n");
     problem.nodes.push_back(std::move(node));
   }
-  std::string returned;
-  for (const Tensor& output : outputs) {
-    returned += (returned.empty() ? "" : ", ") + problem.nodes[output.node].name + "[" +
-                names.text(flat(output.positions)) + "]";
-  }
+  const std::string returned = commaList(outputs, [&](const Tensor& output) {
+    return problem.nodes[output.node].name + "[" + names.text(flat(output.positions)) + "]";
+  });
   result.text += "  output: OUTPUT[" + returned + "]\n";
   return result;
 }

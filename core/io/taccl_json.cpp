@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
@@ -393,27 +394,18 @@ std::string numberText(const Rational& value) {
 }
 
 std::string listText(const std::vector<int>& values) {
-  std::string text;
-  for (const int value : values) {
-    text += (text.empty() ? "" : ", ") + std::to_string(value);
-  }
+  const std::string text = commaList(values, [](const int value) { return std::to_string(value); });
   return "[" + text + "]";
 }
 
 std::string listText(const std::vector<Rational>& values) {
-  std::string text;
-  for (const Rational& value : values) {
-    text += (text.empty() ? "" : ", ") + numberText(value);
-  }
+  const std::string text = commaList(values, [](const Rational& value) { return numberText(value); });
   return "[" + text + "]";
 }
 
 template <typename T>
 std::string rowsText(const Matrix<T>& rows) {
-  std::string text;
-  for (const auto& row : rows) {
-    text += (text.empty() ? "" : ", ") + listText(row);
-  }
+  const std::string text = commaList(rows, [](const auto& row) { return listText(row); });
   return "[" + text + "]";
 }
 
@@ -493,10 +485,8 @@ std::string writeTacclSketch(const Sketch& sketch) {
   Members local = {{"strategy", jsonQuoted(toString(sketch.local))}};
   if (!sketch.switches.empty() || sketch.local == LocalStrategy::switchPorts) {
     local.emplace_back("switches", rowsText(sketch.switches));
-    std::string policies;
-    for (const std::string& policy : sketch.policies) {
-      policies += (policies.empty() ? "" : ", ") + jsonQuoted(policy);
-    }
+    const std::string policies =
+        commaList(sketch.policies, [](const std::string& policy) { return jsonQuoted(policy); });
     local.emplace_back("switch_hyperedge_strategy", "[" + policies + "]");
   }
   appendMembers(local, sketch.unknownLocal);

@@ -23,10 +23,6 @@ namespace {
 
 constexpr std::size_t kMaxNames = 100000;
 
-bool equalWords(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lowered(x) == lowered(y); });
-}
-
 Error badList(std::string_view text, const std::string& why) {
   return Error{ErrorCode::badInput, "host list " + inQuotes(text) + ": " + why, "write for example node[0-3,7]"};
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/counted.hpp"
 #include "nccl/ring_puzzle.hpp"
 
@@ -293,12 +294,10 @@ void joinRings(Communicator& made, const std::vector<const Facts*>& facts, int c
         "the rings: set NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,TUNING and give the logs of all ranks "
         "(NCCL_DEBUG_FILE=log.%h.%p)");
   } else if (!absent.empty()) {
-    std::string list;
-    for (std::size_t i = 0; i < absent.size() && i < 8; ++i) {
-      list += (i == 0 ? "" : ", ") + std::to_string(absent[i]);
-    }
+    constexpr std::size_t kMost = 8;
+    const std::string list = commaListOfFirst(kMost, absent, [](int channel) { return std::to_string(channel); });
     made.missing.push_back("the rings of " + counted(static_cast<std::int64_t>(absent.size()), "channel") + " (" +
-                           list + (absent.size() > 8 ? ", ..." : "") + ")" + (hasCut ? ", whose lines are cut" : "") +
+                           list + ")" + (hasCut ? ", whose lines are cut" : "") +
                            ": add GRAPH to NCCL_DEBUG_SUBSYS and give the logs of all ranks "
                            "(NCCL_DEBUG_FILE=log.%h.%p)");
   }

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/bus_factor.hpp"
+#include "base/comma_list.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
@@ -213,13 +214,12 @@ std::span<const Algorithm> algorithms() {
 }
 
 Result<Algorithm> findAlgorithm(std::string_view name) {
-  std::string names;
   for (const Algorithm& each : kAlgorithms) {
     if (each.name == name) {
       return each;
     }
-    names += (names.empty() ? "" : ", ") + std::string(each.name);
   }
+  const std::string names = commaList(kAlgorithms, &Algorithm::name);
   return Error{ErrorCode::badUsage, "there is no algorithm " + inQuotes(name), "choose one of " + names};
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/ascii.hpp"
+#include "base/comma_list.hpp"
 #include "base/numbers.hpp"
 
 namespace coppice::presets {
@@ -14,14 +15,6 @@ namespace {
 constexpr std::size_t kMaxArgumentBytes = 65'536;
 const Bandwidth kMaxBandwidth{Rational(1'000'000)};
 constexpr std::int64_t kMaxRatio = 1000;
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : ", ") + word;
-  }
-  return text;
-}
 
 /// Pieces between separators, blanks trimmed; an empty text is one empty piece. Stops after kMaxListLength + 1.
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -203,7 +196,7 @@ std::string allowedText(const Rule& rule) {
     case ValueKind::flag:
       return "true or false";
     case ValueKind::choice:
-      return "one of " + joined(rule.words);
+      return "one of " + commaList(rule.words);
     case ValueKind::gpuSets:
       return "GPU numbers, " + range + ", such as 0-7 or 0,2,4; one set for all boxes, or one per box joined by /";
   }
@@ -219,7 +212,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
       const std::vector<std::string> names = namesOf(rules);
       const std::string guess = nearest(name, names);
       throw Failure{Error{ErrorCode::badUsage, "preset " + presetName + " has no parameter " + quoted(name),
-                          (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "It takes " + joined(names),
+                          (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "It takes " + commaList(names),
                           Place{.element = {RefKind::parameter, presetName}}}};
     }
   }
@@ -236,7 +229,7 @@ Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rul
       throw Failure{
           Error{ErrorCode::badUsage,
                 "preset " + presetName + ": " + rule.name + " has no effect with " + rule.switchedBy + "=" + word,
-                "leave it out, or choose " + rule.switchedBy + " from " + joined(rule.switchedOn),
+                "leave it out, or choose " + rule.switchedBy + " from " + commaList(rule.switchedOn),
                 Place{.element = {RefKind::parameter, rule.name}}}};
     }
   }

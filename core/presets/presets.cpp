@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "fabric/description.hpp"
 #include "presets/generators.hpp"
@@ -70,14 +71,14 @@ std::span<const Preset> catalogue() {
 }
 
 const Preset* find(std::string_view name) {
-  const auto it =
-      std::find_if(presets().begin(), presets().end(), [&](const Preset& preset) { return preset.name == name; });
+  const auto it = std::find_if(presets().begin(), presets().end(),
+                               [&](const Preset& preset) { return equalWords(preset.name, name); });
   return it == presets().end() ? nullptr : &*it;
 }
 
 std::optional<ServerFigures> serverFigures(std::string_view name) {
   const auto recipe =
-      std::find_if(recipes().begin(), recipes().end(), [&](const Recipe& one) { return one.name == name; });
+      std::find_if(recipes().begin(), recipes().end(), [&](const Recipe& one) { return equalWords(one.name, name); });
   if (recipe == recipes().end()) {
     return std::nullopt;
   }
@@ -97,8 +98,8 @@ std::optional<ServerFigures> serverFigures(std::string_view name) {
 
 Result<fabric::Description> make(std::string_view name, const std::map<std::string, std::string>& arguments) {
   try {
-    const auto it =
-        std::find_if(recipes().begin(), recipes().end(), [&](const Recipe& recipe) { return recipe.name == name; });
+    const auto it = std::find_if(recipes().begin(), recipes().end(),
+                                 [&](const Recipe& recipe) { return equalWords(recipe.name, name); });
     if (it == recipes().end()) {
       return unknownPreset(name);
     }

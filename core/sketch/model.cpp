@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "base/counted.hpp"
 #include "base/failure.hpp"
 #include "base/text.hpp"
@@ -21,10 +22,7 @@ namespace {
 }
 
 std::string numbers(const std::vector<int>& values) {
-  std::string text;
-  for (const int value : values) {
-    text += (text.empty() ? "" : ", ") + std::to_string(value);
-  }
+  const std::string text = commaList(values, [](const int value) { return std::to_string(value); });
   return "[" + text + "]";
 }
 

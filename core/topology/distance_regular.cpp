@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "topology/families.hpp"
 
@@ -394,15 +395,14 @@ std::span<const DistanceRegularEntry> distanceRegularGraphs() {
 }
 
 Result<Digraph> distanceRegular(const std::string& name) {
-  std::string names;
   for (const Recipe& recipe : recipes()) {
     if (recipe.entry.name == name) {
       Digraph graph = fromLists(recipe.lists());
       graph.name = recipe.entry.title;
       return graph;
     }
-    names += (names.empty() ? "" : ", ") + recipe.entry.name;
   }
+  const std::string names = commaList(recipes(), [](const Recipe& recipe) { return recipe.entry.name; });
   return Error{ErrorCode::badUsage, "there is no distance-regular graph " + inQuotes(name), "choose one of " + names};
 }
 

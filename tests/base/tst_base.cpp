@@ -374,6 +374,10 @@ private slots:
     }
     QVERIFY(parseCollective("reducescatter") == Collective::reduceScatter);
     QVERIFY(parseCollective("reduce-scatter") == Collective::reduceScatter);
+    QVERIFY(parseCollective("ReduceScatter") == Collective::reduceScatter);
+    QVERIFY(parseCollective("all_gather") == Collective::allgather);
+    QVERIFY(parseCollective("AllReduce") == Collective::allreduce);
+    QVERIFY(parseCollective("all-to-all") == Collective::alltoall);
     QVERIFY(parseCollective("alltoall") == Collective::alltoall);
     QVERIFY(!parseForestCollective("alltoall"));
     QVERIFY(!parseCollective("alltoallv"));

@@ -241,6 +241,8 @@ void TestPresets::catalogueIsComplete() {
     QVERIFY2(names.contains(name), name);
   }
   QCOMPARE(presets::find("dgx"), nullptr);
+  QVERIFY(presets::find("DGX-H100") != nullptr);
+  QCOMPARE(presets::find("DGX-H100"), presets::find("dgx-h100"));
 }
 
 void TestPresets::defaultsAreValid_data() {

@@ -178,6 +178,15 @@ private slots:
     QVERIFY(read->text("note").empty());
   }
 
+  void wordsAreReadInAnyCase() {
+    const auto read = OptionValues::read(kTrial.options, {{"direction", "Down"}, {"note", "As It Is"}});
+    QVERIFY(read);
+    QCOMPARE(read->text("direction"), std::string("down"));
+    QCOMPARE(read->text("note"), std::string("As It Is"));
+    QCOMPARE(findMethod("ForestColl"), findMethod("forestcoll"));
+    QVERIFY(findMethod("forestcoll") != nullptr);
+  }
+
   void optionsThatExcludeEachOther() {
     const auto read = OptionValues::read(kTrial.options, {{"fast", "true"}, {"note", "x"}});
     QVERIFY(!read);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/comma_list.hpp"
 #include "io/fabric_json.hpp"
 
 namespace coppice::probe {
@@ -35,11 +36,7 @@ double medianOf(Samples values) {
 }
 
 std::string listOf(const std::vector<int>& gpus) {
-  std::string text;
-  for (const int gpu : gpus) {
-    text += (text.empty() ? "" : ", ") + std::to_string(gpu);
-  }
-  return text;
+  return commaList(gpus, [](const int gpu) { return std::to_string(gpu); });
 }
 
 /// Unwinds to readContention.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/comma_list.hpp"
 #include "base/text.hpp"
 #include "bench/bench.hpp"
 #include "coppice/version.hpp"
@@ -63,10 +64,7 @@ Result<std::vector<Item>> parseList(const std::string& text, const char* option,
     const std::string word = text.substr(at, end - at);
     const auto item = parse(word);
     if (!item) {
-      std::string known;
-      for (const Item other : all) {
-        known += (known.empty() ? "" : ", ") + std::string(toString(other));
-      }
+      const std::string known = commaList(all, [](const Item other) { return std::string(toString(other)); });
       return Error{.code = ErrorCode::badUsage,
                    .message = std::string(option) + ": " + inQuotes(word) + " is not known",
                    .fix = "use " + known + " or all"};

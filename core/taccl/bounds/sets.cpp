@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/comma_list.hpp"
+
 namespace coppice::taccl {
 
 Ticks serveTime(const Servers& servers, std::int64_t n) {
@@ -144,10 +146,7 @@ void BoundSearch::boundSet(const std::set<int>& inside, const char* name) {
   }
   const Ticks time =
       std::max(afterReady(ready, serversOf(links, m_inPorts)), afterReady(ready, serversOf(links, m_outPorts)));
-  std::string members;
-  for (const int gpu : inside) {
-    members += (members.empty() ? "" : ", ") + std::to_string(gpu);
-  }
+  const std::string members = commaList(inside, [](const int gpu) { return std::to_string(gpu); });
   offer(time, name, std::to_string(ready.size()) + " chunks into GPU " + members);
 }
 
