@@ -371,7 +371,8 @@ void TestCli::exportOptions_data() {
   row("LL window", "--protocol LL --min-bytes 4KiB --max-bytes 1MiB", "msccl", 0);
   row("NIC planes", "--channels nic-planes", "msccl", 0);
   row("unknown target", "--target nccl", "msccl", 2);
-  row("unknown protocol", "--protocol simple", "msccl", 2);
+  row("protocol in lower case", "--protocol simple", "msccl", 0);
+  row("unknown protocol", "--protocol LL256", "msccl", 2);
   row("unknown channels", "--channels many", "msccl", 2);
   row("no instances", "--instances 0", "msccl", 2);
   row("bytes without number", "--max-bytes big", "msccl", 2);
