@@ -15,6 +15,7 @@
 #include "generate.hpp"
 #include "input.hpp"
 #include "text.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_bundle.hpp"
 #include "workflow/nccl_method.hpp"
 #include "workflow/nccl_tuning.hpp"

@@ -36,7 +36,7 @@ struct VerifyOptions {
   std::string root = {};
   std::string fabric = {};
   std::string collective = {};
-  int multiprocessors = 108;
+  std::optional<int> multiprocessors = {};
   std::string goal = {};
   bool isEdgeByEdge = false;
 };
@@ -346,7 +346,10 @@ Result<Report> verifyProgram(const VerifyOptions& options, const std::string& te
   }
   const auto studied = workflow::studyProgram(
       text, inputName(options.file),
-      {.runtime = *runtime, .root = *root, .multiprocessors = options.multiprocessors, .custom = *custom},
+      {.runtime = *runtime,
+       .root = *root,
+       .multiprocessors = options.multiprocessors.value_or(verify::ProgramCheckOptions{}.multiprocessors),
+       .custom = *custom},
       workflow::StudyWhen::faulty, progress);
   if (!studied) {
     return studied.error();
@@ -433,10 +436,11 @@ void addVerify(CLI::App& app, Invocation& invocation) {
   sub.add_option("--runtime", options->runtime, "MSCCL XML: runtime whose rules apply: " + program::runtimeNames())
       ->capture_default_str();
   sub.add_option("--root", options->root, "MSCCL XML, plans: the rank that broadcast or reduce must have as its root");
-  sub.add_option("--multiprocessors", options->multiprocessors,
-                 "MSCCL XML, plans: threadblocks that a GPU runs at once (A100 108, H100 132)")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  sub.add_option(
+         "--multiprocessors", options->multiprocessors,
+         "MSCCL XML, plans: threadblocks that a GPU runs at once (H100 132); default: 108, as of an A100, or what "
+         "the name of the plan tells")
+      ->check(CLI::Range(1, 1 << 20));
   sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");
   sub.add_option("--goal", options->goal,
                  "Step schedules, programs of coll=\"custom\": what they must compute, as a table of shards (JSON or "

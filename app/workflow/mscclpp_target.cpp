@@ -15,6 +15,7 @@
 #include "verify/mscclpp_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/likely_gpu.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -238,7 +239,8 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
     return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
                  "give a smaller number"};
   }
-  verify::MscclppCheckOptions checks{.multiprocessors = options.multiprocessors, .root = options.root};
+  const int multiprocessors = options.multiprocessors.value_or(likelyMultiprocessors(plan->name));
+  verify::MscclppCheckOptions checks{.multiprocessors = multiprocessors, .root = options.root};
   if (options.goal && parseCollective(plan->collective).value_or(Collective::custom) != Collective::custom) {
     return Error{ErrorCode::badUsage, "--goal: " + inQuotes(plan->collective) + " says itself what the plan computes",
                  "leave it out; it is for plans of custom collectives"};
@@ -259,8 +261,7 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
   if (!verdict) {
     return verdict.error();
   }
-  return fileOf(std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *std::move(verdict),
-                options.multiprocessors);
+  return fileOf(std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *std::move(verdict), multiprocessors);
 }
 
 /// By rank, where a collective that shares out data does so unequally; else empty.
@@ -278,7 +279,7 @@ std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
 
 /// Writes, reads back, and judges what was read.
 /// @param custom what a custom collective demands; null for others
-Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root,
+Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int multiprocessors, int root,
                             const schedule::CollectiveTable* custom, const std::string& fileName, Clock& clock,
                             const Progress& progress) {
   if (!plan) {
@@ -287,7 +288,7 @@ Result<ExportedFile> judged(const Result<mscclpp::ExecutionPlan>& plan, int root
   ExportedFile exported{.text = mscclpp::writePlan(*plan), .file = {}};
   exported.lowering = clock.lap();
   progress.report("verifying", 0);
-  TargetCheckOptions checks{.root = root};
+  TargetCheckOptions checks{.multiprocessors = multiprocessors, .root = root};
   if (custom != nullptr) {
     checks.goal = [custom](int /*ranks*/) { return Result<schedule::CollectiveTable>(*custom); };
   }
@@ -322,11 +323,13 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
     }
     return error;
   }
-  const mscclpp::PlanOptions planned{.boxOf = fabric::gpuBoxes(fabric).boxOf, .amounts = amountsOf(schedule)};
+  const mscclpp::PlanOptions planned{.boxOf = fabric::gpuBoxes(fabric).boxOf,
+                                     .amounts = amountsOf(schedule),
+                                     .maxBlocks = likelyMultiprocessors(namesOf(fabric))};
   const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
   const bool isCustom = schedule::collectiveOf(schedule) == Collective::custom && steps != nullptr;
-  return judged(mscclpp::fromProgram(*program, planned), program->root, isCustom ? &steps->goal : nullptr, fileName,
-                clock, progress);
+  return judged(mscclpp::fromProgram(*program, planned), planned.maxBlocks, program->root,
+                isCustom ? &steps->goal : nullptr, fileName, clock, progress);
 }
 
 int piecesUpTo(std::int64_t bytes) {
@@ -354,8 +357,10 @@ Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedul
     const std::string name =
         options.name.empty() ? "coppice allreduce on " + fabric.name() + " by switches" : options.name;
     const std::int64_t most = options.maxBytes == lowering::kDefaultMaxBytes ? 0 : options.maxBytes;
+    const int multiprocessors = likelyMultiprocessors(namesOf(fabric));
     const auto plan = mscclpp::fromTrees(fabric, *forests,
                                          {.boxOf = fabric::gpuBoxes(fabric).boxOf,
+                                          .maxBlocks = multiprocessors,
                                           .inPlace = options.inPlace,
                                           .instances = options.instances,
                                           .pieces = piecesUpTo(options.maxBytes),
@@ -363,7 +368,7 @@ Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedul
                                           .maxBytes = most,
                                           .name = name},
                                          progress);
-    return judged(plan, -1, nullptr, fileName, clock, progress);
+    return judged(plan, multiprocessors, -1, nullptr, fileName, clock, progress);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "base/one_line.hpp"
 #include "base/shell.hpp"
 #include "workflow/facts.hpp"
+#include "workflow/likely_gpu.hpp"
 
 namespace coppice::workflow {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "nccl/box_model.hpp"
 #include "workflow/facts.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_tuning.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"

@@ -8,6 +8,7 @@
 
 #include "fabric/gpu_boxes.hpp"
 #include "nccl/reaches.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
@@ -18,18 +19,6 @@ constexpr std::array kCollectives{Collective::allreduce, Collective::allgather, 
 constexpr int kLeastSize = 10;  // binary logarithms
 constexpr int kMostSize = 34;
 constexpr std::string_view kGrace[] = {"GH200", "GB200", "GB300"};
-
-/// Of the fabric, its boxes and nodes, in capital letters.
-std::string namesOf(const fabric::Fabric& fabric) {
-  std::string names = fabric.name();
-  for (const fabric::Node& node : fabric.nodes()) {
-    names += ' ' + node.id + ' ' + node.box;
-  }
-  for (char& c : names) {
-    c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  }
-  return names;
-}
 
 /// A CPU of Arm beside the GPU.
 bool hasGrace(const fabric::Fabric& fabric) {
@@ -167,24 +156,6 @@ nccl::Communicator communicatorOf(const fabric::Fabric& fabric) {
 }
 
 }  // namespace
-
-int likelyCapability(const fabric::Fabric& fabric) {
-  struct Known {
-    std::string_view name;
-    int capability;
-  };
-  const std::string names = namesOf(fabric);
-  for (const Known& known :
-       {Known{"B300", 103}, {"B200", 100}, {"H100", 90}, {"H200", 90}, {"H800", 90}, {"A100", 80}, {"V100", 70}}) {
-    if (names.find(known.name) != std::string::npos) {
-      return known.capability;
-    }
-  }
-  const bool isSumming = std::any_of(fabric.nodes().begin(), fabric.nodes().end(), [](const fabric::Node& node) {
-    return !node.box.empty() && node.multicast && node.aggregation;
-  });
-  return isSumming ? 90 : 80;
-}
 
 Result<NcclBands> ncclBands(nccl::Ways& ways, const NcclGraphs& graphs, int computeCapability, const ImportedRun* run) {
   const nccl::TuningInput input = tuningInput(ways.fabric(), graphs.best, computeCapability);

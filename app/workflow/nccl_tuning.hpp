@@ -13,10 +13,6 @@
 /// Which algorithm and protocol NCCL takes at which size.
 namespace coppice::workflow {
 
-/// Of the GPUs, by the names of the fabric and its boxes; where they say nothing, 90 where switches in a box sum and
-/// copy (NVLink SHARP came with Hopper), else 80.
-[[nodiscard]] int likelyCapability(const fabric::Fabric& fabric);
-
 /// Which algorithm and protocol at which sizes, and what that rests on.
 struct NcclBands {
   std::vector<nccl::TuningBand> bands = {};

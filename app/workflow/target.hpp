@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,8 +50,9 @@ struct TargetFile {
 };
 
 struct TargetCheckOptions {
-  int multiprocessors = 108;  ///< threadblocks that a GPU runs at once
-  int root = -1;              ///< -1 = inferred
+  /// Threadblocks that a GPU runs at once; nullopt = what the name of the plan tells, see likelyMultiprocessors().
+  std::optional<int> multiprocessors = {};
+  int root = -1;  ///< -1 = inferred
   /// What a custom collective demands, for this number of ranks; asked where the file does not say what it computes.
   std::function<Result<schedule::CollectiveTable>(int ranks)> goal = {};
 };

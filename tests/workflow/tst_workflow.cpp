@@ -18,6 +18,7 @@
 #include "workflow/export_program.hpp"
 #include "workflow/fabric_source.hpp"
 #include "workflow/forestcoll_method.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/request.hpp"
@@ -185,6 +186,25 @@ private slots:
     QCOMPARE(read->text("note"), std::string("As It Is"));
     QCOMPARE(findMethod("ForestColl"), findMethod("forestcoll"));
     QVERIFY(findMethod("forestcoll") != nullptr);
+  }
+
+  void multiprocessorsByName_data() {
+    QTest::addColumn<QString>("names");
+    QTest::addColumn<int>("count");
+    const auto row = [](const char* names, int count) { QTest::newRow(names) << names << count; };
+    row("4x HGX B300", 148);
+    row("GB200 NVL72", 148);
+    row("2x DGX H100", 132);
+    row("H100 NVL in two servers", 114);
+    row("coppice allreduce on 2x dgx a100", 108);
+    row("DGX-1 V100", 80);
+    row("A100 boxes beside V100 boxes", 80);
+    row("2x MI250", 104);
+    row("my cluster", 108);
+  }
+  void multiprocessorsByName() {
+    QFETCH(QString, names);
+    QTEST(likelyMultiprocessors(names.toStdString()), "count");
   }
 
   void optionsThatExcludeEachOther() {

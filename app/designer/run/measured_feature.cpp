@@ -19,6 +19,7 @@
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/nccl_bundle.hpp"
 

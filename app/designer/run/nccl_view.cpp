@@ -10,6 +10,7 @@
 #include "designer/timeline/time_text.hpp"
 #include "designer/trees/fabric_map.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_tuning.hpp"
 
 using namespace Qt::StringLiterals;
