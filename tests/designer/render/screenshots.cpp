@@ -24,6 +24,7 @@
 #include "designer/frontier/frontier_dialog.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/palette/card_list.hpp"
+#include "designer/palette/fabric_preview.hpp"
 #include "designer/playback/timeline_panel.hpp"
 #include "designer/program/program_panel.hpp"
 #include "designer/run/measured_panel.hpp"
@@ -82,7 +83,7 @@ public:
     editor().selection().clear();
     run("mode.analyse");
     run("view.upgrades");
-    coppice::waiting::settle();
+    awaitGains();
     shoot(u"analyse"_s);
     Theme::instance().setChoice(SchemeChoice::dark);
     shoot(u"dark"_s);
@@ -186,7 +187,7 @@ public:
     open();
     adopt("dgx-h100", {{"boxes", "128"}}, u"128x DGX H100"_s);
     run("mode.analyse");
-    coppice::waiting::settle();
+    awaitGains();
     shoot(u"folded"_s);
     run("mode.draw");
     run("arrange.unfold-all");
@@ -198,7 +199,7 @@ public:
     open();
     run("file.find-topology");
     auto* finder = m_window->findChild<FinderDialog*>();
-    wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
+    awaitTopologies(*finder);
     coppice::waiting::settle();
     save(u"finder"_s, finder);
     finder->close();
@@ -259,7 +260,7 @@ public:
     synthesize->close();
     run("file.find-topology");
     auto* finder = m_window->findChild<FinderDialog*>();
-    wait([&] { return !finder->search().isRunning() && finder->chosen() >= 0; }, "the topologies do not come");
+    awaitTopologies(*finder);
     saveBoth(u"topologies"_s, finder, Crop::whole);
     finder->close();
     run("file.price-networks");
@@ -302,6 +303,19 @@ private:
     if (!QTest::qWaitFor(condition, kLong)) {
       fail(fault);
     }
+  }
+
+  /// What one more GB/s gains, in the card of the bound.
+  void awaitGains() {
+    const auto* first = m_window->findChild<QWidget*>(u"upgradeBar"_s);
+    wait([&] { return !first->isHidden(); }, "the gains do not come");
+    coppice::waiting::settle();
+  }
+  void awaitTopologies(FinderDialog& finder) {
+    const auto* preview = finder.findChild<FabricPreview*>();
+    wait([&] { return !finder.search().isRunning() && finder.chosen() >= 0; }, "the topologies do not come");
+    wait([&] { return !preview->isWorking() && preview->model() != nullptr; },
+         "the picture of a topology does not come");
   }
 
   void open() {
