@@ -69,7 +69,10 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     });
     if (!across.ids.empty() && !isClass) {
       groups.push_back(std::move(across));
-      titles.push_back(QCoreApplication::translate("UpgradeBars", "links of %1 alone").arg(cutName));
+      // Links that limit an allreduce are no cut with a name.
+      titles.push_back(cutName.isEmpty()
+                           ? QCoreApplication::translate("UpgradeBars", "the limiting links alone")
+                           : QCoreApplication::translate("UpgradeBars", "links of %1 alone").arg(cutName));
     }
     if (groups.empty()) {
       result.why = QCoreApplication::translate("UpgradeBars", "There are no classes of links to compare.");

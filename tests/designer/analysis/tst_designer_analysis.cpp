@@ -11,6 +11,7 @@
 
 #include "designer/analysis/cut_lens.hpp"
 #include "designer/analysis/ranking_panel.hpp"
+#include "designer/analysis/upgrade_bars.hpp"
 #include "designer/analysis/what_if_panel.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
@@ -66,6 +67,7 @@ class TestDesignerAnalysis : public QObject {
 
 private Q_SLOTS:
   void upgrades();
+  void barsOfLimitingLinks();
   void upgradesAgreeWithEdits_data();
   void upgradesAgreeWithEdits();
   void damage();
@@ -102,6 +104,25 @@ void TestDesignerAnalysis::upgrades() {
   for (std::size_t i = 1; i < ranking.rows.size(); ++i) {
     QCOMPARE(ranking.rows[i].cells[3].text, u"nothing"_s);
   }
+}
+
+/// The links that limit an allreduce are no cut that has a name.
+void TestDesignerAnalysis::barsOfLimitingLinks() {
+  Fixture fixture;
+  BoundSolver solver;
+  const Snapshot snapshot = Snapshot::of(fixture.document);
+  solver.reset(snapshot);
+  (void)solver.compute(fixture.question, {});
+  const std::set<LinkId> some{fixture.document.model().linksOf(fixture.document.model().nodeNamed("a")).front()};
+  const auto titles = [&](const QString& name) {
+    QStringList list;
+    for (const UpgradeBar& bar : upgradeBars(solver, snapshot, fixture.question, some, name, {}).bars) {
+      list << bar.title;
+    }
+    return list;
+  };
+  QVERIFY2(titles({}).contains("the limiting links alone"), qPrintable(titles({}).join(u'|')));
+  QVERIFY2(titles(u"x"_s).contains("links of x alone"), qPrintable(titles(u"x"_s).join(u'|')));
 }
 
 void TestDesignerAnalysis::upgradesAgreeWithEdits_data() {
