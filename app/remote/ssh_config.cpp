@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/ascii.hpp"
 #include "remote/host.hpp"
 
 namespace coppice::remote {
@@ -49,12 +50,6 @@ std::vector<std::string> wordsOf(std::string_view line) {
   return words;
 }
 
-bool isWord(std::string_view text, std::string_view lowerCase) {
-  return text.size() == lowerCase.size() && std::equal(text.begin(), text.end(), lowerCase.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-         });
-}
-
 class Reader {
 public:
   Reader(std::filesystem::path folder, std::filesystem::path home)
@@ -74,13 +69,13 @@ public:
       if (words.size() < 2) {
         continue;
       }
-      if (isWord(words[0], "host")) {
+      if (equalWords(words[0], "host")) {
         for (std::size_t i = 1; i < words.size(); ++i) {
           if (isHostName(words[i]) && m_hosts.size() < kMaxHosts && m_seen.insert(words[i]).second) {
             m_hosts.push_back(words[i]);
           }
         }
-      } else if (isWord(words[0], "include")) {
+      } else if (equalWords(words[0], "include")) {
         for (std::size_t i = 1; i < words.size(); ++i) {
           include(words[i], depth);
         }

@@ -4,31 +4,26 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/ascii.hpp"
+
 namespace coppice::workflow {
 namespace {
 
 constexpr int kAnyMultiprocessors = 108;
 
 struct GpuKind {
-  std::string_view name;  ///< in capital letters
+  std::string_view name;  ///< in lower case
   int capability;         ///< 0 = not of NVIDIA
   int multiprocessors;    ///< that are enabled
 };
 
 /// From the architecture white papers of NVIDIA and the data sheets of AMD Instinct. What is named by more words comes
 /// first: the H100 has 132 multiprocessors as a module of such boxes, and 114 as a card.
-constexpr GpuKind kKinds[] = {{"B300", 103, 148},   {"B200", 100, 148},  {"DGX H100", 90, 132}, {"HGX H100", 90, 132},
-                              {"ND H100", 90, 132}, {"AWS P5", 90, 132}, {"H100", 90, 114},     {"H200", 90, 132},
-                              {"H800", 90, 114},    {"A100", 80, 108},   {"V100", 70, 80},      {"DGX-2", 70, 80},
-                              {"NDV2", 70, 80},     {"MI355", 0, 256},   {"MI325", 0, 304},     {"MI300", 0, 304},
-                              {"MI250", 0, 104},    {"MI50", 0, 60}};
-
-std::string inCapitals(std::string_view text) {
-  std::string capitals(text);
-  std::transform(capitals.begin(), capitals.end(), capitals.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return capitals;
-}
+constexpr GpuKind kKinds[] = {{"b300", 103, 148},   {"b200", 100, 148},  {"dgx h100", 90, 132}, {"hgx h100", 90, 132},
+                              {"nd h100", 90, 132}, {"aws p5", 90, 132}, {"h100", 90, 114},     {"h200", 90, 132},
+                              {"h800", 90, 114},    {"a100", 80, 108},   {"v100", 70, 80},      {"dgx-2", 70, 80},
+                              {"ndv2", 70, 80},     {"mi355", 0, 256},   {"mi325", 0, 304},     {"mi300", 0, 304},
+                              {"mi250", 0, 104},    {"mi50", 0, 60}};
 
 bool hasSummingBox(const fabric::Fabric& fabric) {
   return std::any_of(fabric.nodes().begin(), fabric.nodes().end(),
@@ -42,7 +37,7 @@ std::string namesOf(const fabric::Fabric& fabric) {
   for (const fabric::Node& node : fabric.nodes()) {
     names += ' ' + node.id + ' ' + node.box;
   }
-  return inCapitals(names);
+  return lowered(names);
 }
 
 int likelyCapability(const fabric::Fabric& fabric) {
@@ -56,12 +51,12 @@ int likelyCapability(const fabric::Fabric& fabric) {
 }
 
 int likelyMultiprocessors(std::string_view text) {
-  std::string names = inCapitals(text);
+  std::string names = lowered(text);
   int least = std::numeric_limits<int>::max();
   for (const GpuKind& kind : kKinds) {
-    for (std::size_t at = names.find(kind.name); at != std::string::npos; at = names.find(kind.name)) {
+    for (std::size_t at = names.find(kind.name); at != std::string::npos; at = names.find(kind.name, at)) {
       least = std::min(least, kind.multiprocessors);
-      names.erase(at, kind.name.size());
+      names.replace(at, kind.name.size(), kind.name.size(), ' ');
     }
   }
   return least == std::numeric_limits<int>::max() ? kAnyMultiprocessors : least;

@@ -9,7 +9,7 @@
 /// What the names of a fabric, its boxes and its nodes tell of its GPUs.
 namespace coppice::workflow {
 
-/// These names in capital letters.
+/// These names in lower case.
 [[nodiscard]] std::string namesOf(const fabric::Fabric& fabric);
 
 /// By the names, as of "HGX B200"; where they say nothing, 90 where switches in a box sum and copy (NVLink SHARP came

@@ -18,7 +18,7 @@ constexpr std::array kCollectives{Collective::allreduce, Collective::allgather, 
                                   Collective::broadcast, Collective::reduce};
 constexpr int kLeastSize = 10;  // binary logarithms
 constexpr int kMostSize = 34;
-constexpr std::string_view kGrace[] = {"GH200", "GB200", "GB300"};
+constexpr std::string_view kGrace[] = {"gh200", "gb200", "gb300"};
 
 /// A CPU of Arm beside the GPU.
 bool hasGrace(const fabric::Fabric& fabric) {

@@ -29,7 +29,6 @@ std::string_view toString(Collective collective) {
   return "?";
 }
 
-// As PyTorch and NCCL spell them too: all_gather, AllGather.
 std::optional<Collective> parseCollective(std::string_view text) {
   const auto lettersOf = [](std::string_view word) {
     std::string letters = lowered(word);

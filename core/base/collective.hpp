@@ -16,7 +16,7 @@ inline constexpr std::array kForestCollectives{Collective::allgather, Collective
 
 /// "allgather", "reduce_scatter", "allreduce", "broadcast", "reduce", "alltoall", "gather", "scatter", "custom".
 [[nodiscard]] std::string_view toString(Collective collective);
-/// Accepts the names above, and "reducescatter" / "reduce-scatter".
+/// The names above, also as PyTorch and NCCL spell them: "all_gather", "AllGather", "reduce-scatter".
 [[nodiscard]] std::optional<Collective> parseCollective(std::string_view text);
 /// As parseCollective, but one of kForestCollectives only.
 [[nodiscard]] std::optional<Collective> parseForestCollective(std::string_view text);

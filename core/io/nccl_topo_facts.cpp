@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/ascii.hpp"
+
 namespace coppice::io {
 namespace {
 
@@ -83,14 +85,14 @@ std::string canonicalBusId(std::string_view text) {
   std::size_t colons = 0;
   bool hasFunction = false;
   for (const char c : text) {
-    const bool isUpper = c >= 'A' && c <= 'F';
+    const char digit = lowered(c);
     if (c == ':' && !hasFunction && ++colons <= 2) {
       fields.emplace_back();
     } else if (c == '.' && colons > 0 && !hasFunction) {
       hasFunction = true;
       fields.emplace_back();
-    } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || isUpper) {
-      fields.back() += isUpper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if ((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f')) {
+      fields.back() += digit;
     } else {
       return std::string(text);
     }

@@ -7,6 +7,7 @@
 
 #include "base/ascii.hpp"
 #include "base/checked.hpp"
+#include "base/comma_list.hpp"
 #include "fabric/description.hpp"
 #include "presets/generators.hpp"
 
@@ -50,17 +51,21 @@ const std::vector<Preset>& presets() {
   return kAll;
 }
 
+const Recipe* findRecipe(std::string_view name) {
+  const auto found = std::find_if(recipes().begin(), recipes().end(),
+                                  [&](const Recipe& recipe) { return equalWords(recipe.name, name); });
+  return found == recipes().end() ? nullptr : &*found;
+}
+
 Error unknownPreset(std::string_view name) {
   std::vector<std::string> names;
-  std::string list;
   for (const Preset& preset : presets()) {
     names.push_back(preset.name);
-    list += (list.empty() ? "" : ", ") + preset.name;
   }
   const std::string guess = nearest(name, names);
   return {ErrorCode::badUsage,
           "there is no preset " + quoted(name),
-          (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "Presets are " + list,
+          (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "Presets are " + commaList(names),
           {}};
 }
 
@@ -77,9 +82,8 @@ const Preset* find(std::string_view name) {
 }
 
 std::optional<ServerFigures> serverFigures(std::string_view name) {
-  const auto recipe =
-      std::find_if(recipes().begin(), recipes().end(), [&](const Recipe& one) { return equalWords(one.name, name); });
-  if (recipe == recipes().end()) {
+  const Recipe* recipe = findRecipe(name);
+  if (recipe == nullptr) {
     return std::nullopt;
   }
   const auto defaultOf = [&](std::string_view rule, ValueKind kind) {
@@ -98,9 +102,8 @@ std::optional<ServerFigures> serverFigures(std::string_view name) {
 
 Result<fabric::Description> make(std::string_view name, const std::map<std::string, std::string>& arguments) {
   try {
-    const auto it = std::find_if(recipes().begin(), recipes().end(),
-                                 [&](const Recipe& recipe) { return equalWords(recipe.name, name); });
-    if (it == recipes().end()) {
+    const Recipe* it = findRecipe(name);
+    if (it == nullptr) {
       return unknownPreset(name);
     }
     fabric::Description description = it->generate(Arguments(it->name, it->rules, arguments));
