@@ -268,7 +268,7 @@ Result<nccl::ChannelSet> channelsOn(const fabric::Fabric& fabric, const nccl::Co
   return set;
 }
 
-Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run) {
+Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run, const Progress& progress) {
   if (run.expectation) {
     return run.expectation->channels;
   }
@@ -284,7 +284,7 @@ Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const Imported
   }
   for (const NamedGraphs& graphs : run.graphs) {
     if (graphs.graphs.find(nccl::kRingGraph) != nullptr && graphs.graphs.find(nccl::kTreeGraph) != nullptr) {
-      nccl::Ways ways(fabric);
+      nccl::Ways ways(fabric, progress);
       const auto boxes = nccl::boxModels(ways);
       if (!boxes) {
         return boxes.error();
@@ -317,9 +317,10 @@ std::optional<fabric::Rank> rankOn(const fabric::Fabric& fabric, const ImportedR
   return communicator->ranks == fabric.gpuCount() ? std::optional(ranksOn(fabric, *communicator)[rank]) : std::nullopt;
 }
 
-Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const nccl::ChannelSet& channels) {
+Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric, const nccl::ChannelSet& channels,
+                                                 const Progress& progress) {
   return coppice::guarded([&]() -> Result<std::vector<DrawnChannels>> {
-    nccl::Ways ways(fabric);
+    nccl::Ways ways(fabric, progress);
     std::vector<DrawnChannels> drawn;
     std::vector<const nccl::Ring*> rings;
     for (const nccl::Ring& ring : channels.rings) {
@@ -377,7 +378,7 @@ Result<RunOnFabric> runOnFabric(const fabric::Fabric& fabric, const nccl::Channe
   if (!optimum) {
     return optimum.error();
   }
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   auto reaches = nccl::reachesOf(ways, channels, collective);
   if (!reaches) {
     return reaches.error();
@@ -422,7 +423,7 @@ Result<schedule::StepSchedule> ringSchedule(const fabric::Fabric& fabric, const 
     const auto count = static_cast<std::int64_t>(rings.size());
     made.denominator = isAllreduce ? count * n : count;
     made.isSynchronous = !isRooted(collective);
-    nccl::Ways ways(fabric);
+    nccl::Ways ways(fabric, progress);
     std::int64_t begin = 0;
     for (const auto& [ring, weight] : distinct) {
       throwIfCancelled(progress);

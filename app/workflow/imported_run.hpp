@@ -73,9 +73,10 @@ struct ImportedRun {
 [[nodiscard]] bool isRunText(std::string_view text);
 
 /// What was expected; else the channels of the largest communicator whose rings or trees the logs have; else those of
-/// the first graph dump that has rings, joined over the boxes of the fabric; else none. Errors: those of channelsOn and
-/// of joining.
-[[nodiscard]] Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run);
+/// the first graph dump that has rings, joined over the boxes of the fabric; else none. Errors: those of channelsOn, of
+/// boxModels and of joining.
+[[nodiscard]] Result<nccl::ChannelSet> channelsOf(const fabric::Fabric& fabric, const ImportedRun& run,
+                                                  const Progress& progress = {});
 
 /// A rank of the run as the fabric has it, by channelsOn's rule; nullopt where the fabric has another number of GPUs.
 [[nodiscard]] std::optional<fabric::Rank> rankOn(const fabric::Fabric& fabric, const ImportedRun& run, int rank);
@@ -88,9 +89,10 @@ struct DrawnChannels {
   std::vector<fabric::Rank> roots = {};                     ///< of a tree: its root; of NVLS: its heads
   std::vector<std::vector<fabric::NodeIndex>> routes = {};  ///< of each hop; of trees upwards; of NVLS none
 };
-/// Rings, trees and NVLS heads, equal ones once. Errors: infeasible (no way between two ranks).
+/// Rings, trees and NVLS heads, equal ones once. Errors: infeasible (no way between two ranks), cancelled.
 [[nodiscard]] Result<std::vector<DrawnChannels>> drawnChannels(const fabric::Fabric& fabric,
-                                                               const nccl::ChannelSet& channels);
+                                                               const nccl::ChannelSet& channels,
+                                                               const Progress& progress = {});
 
 /// What NCCL's algorithms reach with the channels of a run.
 struct RunOnFabric {

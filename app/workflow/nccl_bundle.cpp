@@ -235,7 +235,7 @@ Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundle
     return graphs.error();
   }
   NcclBundle bundle{.graphs = *std::move(graphs), .computeCapability = capability};
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   auto bands = ncclBands(ways, bundle.graphs, capability, options.run);
   if (!bands) {
     return bands.error();

@@ -19,7 +19,7 @@ namespace {
 
 Result<Made> ncclRings(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                        const Progress& progress) {
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   const auto capability = static_cast<int>(values.integer("compute-capability").value_or(likelyCapability(fabric)));
   const auto found = nccl::searchAsNccl(ways, {.computeCapability = capability}, progress);
   if (!found) {
@@ -90,7 +90,7 @@ Method ncclMethod() {
 
 Result<NcclFigures> ncclFigures(const fabric::Fabric& fabric, Collective collective, int computeCapability,
                                 const Progress& progress) {
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   auto found = nccl::searchAsNccl(ways, {.computeCapability = computeCapability}, progress);
   if (!found) {
     return found.error();
@@ -115,7 +115,7 @@ Result<NcclFigures> ncclFigures(const fabric::Fabric& fabric, Collective collect
 }
 
 Result<NcclGraphs> makeNcclGraphs(const fabric::Fabric& fabric, int computeCapability, const Progress& progress) {
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   const nccl::SearchOptions options{.computeCapability = computeCapability};
   const auto boxes = nccl::boxModels(ways);
   if (!boxes) {

@@ -215,7 +215,7 @@ Json bandsJson(const std::vector<nccl::TuningBand>& bands) {
 
 Result<ImportedRun> expectedRun(const fabric::Fabric& fabric, int computeCapability, const Progress& progress) {
   constexpr int kMostListed = 33;
-  nccl::Ways ways(fabric);
+  nccl::Ways ways(fabric, progress);
   auto found = nccl::searchAsNccl(ways, {.computeCapability = computeCapability}, progress);
   if (!found) {
     return found.error();

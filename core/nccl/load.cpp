@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "base/failure.hpp"
 #include "base/text.hpp"
@@ -42,8 +43,9 @@ Load loadOf(const fabric::Fabric& fabric, const std::vector<Rational>& amounts) 
   return load;
 }
 
-Ways::Ways(const fabric::Fabric& fabric)
+Ways::Ways(const fabric::Fabric& fabric, Progress progress)
     : m_fabric(fabric),
+      m_progress(std::move(progress)),
       m_out(static_cast<std::size_t>(fabric.nodeCount())),
       m_uses(fabric.arcs().size(), 0),
       m_relaysInto(m_out.size()),
@@ -196,6 +198,9 @@ std::vector<NodeIndex> Ways::between(NodeIndex from, NodeIndex to, bool mayPassG
 Result<std::vector<NodeIndex>> Ways::leg(NodeIndex from, NodeIndex to) const {
   if (from == to) {
     return std::vector<NodeIndex>{from};
+  }
+  if (m_progress.isCancelled()) {
+    return Error{ErrorCode::cancelled, "cancelled"};
   }
   std::vector<NodeIndex> nodes =
       m_fabric.findArc(from, to) || sharePart(from, to) ? between(from, to, false) : std::vector<NodeIndex>();

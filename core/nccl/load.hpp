@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
@@ -30,13 +31,15 @@ struct Load {
 /// through it (PXN). Equal ways share the load in turns.
 class Ways {
 public:
-  explicit Ways(const fabric::Fabric& fabric);
+  /// @param progress says when to stop: nothing is found after that
+  explicit Ways(const fabric::Fabric& fabric, Progress progress = {});
 
   /// NICs of the box of a rank, in the order of the fabric; its GPUs where it has none.
   [[nodiscard]] const std::vector<fabric::NodeIndex>& nicsOf(fabric::Rank rank) const;
-  /// Nodes from one GPU to the other; the same for equal hops. Errors: infeasible.
+  /// Nodes from one GPU to the other; the same for equal hops. Errors: infeasible, cancelled.
   [[nodiscard]] Result<std::vector<fabric::NodeIndex>> nodesOf(const Hop& hop);
-  /// A shortest way between any two nodes, through GPUs only where nothing else leads there. Errors: infeasible.
+  /// A shortest way between any two nodes, through GPUs only where nothing else leads there. Errors: infeasible,
+  /// cancelled.
   [[nodiscard]] Result<std::vector<fabric::NodeIndex>> leg(fabric::NodeIndex from, fabric::NodeIndex to) const;
   [[nodiscard]] const fabric::Fabric& fabric() const { return m_fabric; }
 
@@ -50,6 +53,7 @@ private:
                                                        bool mayPassGpus) const;
 
   const fabric::Fabric& m_fabric;
+  Progress m_progress;
   std::map<std::string, std::vector<fabric::NodeIndex>> m_nics;  ///< by box
   std::vector<std::vector<std::pair<fabric::NodeIndex, int>>> m_out;
   std::vector<std::vector<int>> m_parts;  ///< by node: parts of the fabric without GPUs that it is in or beside

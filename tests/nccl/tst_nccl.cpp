@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -293,6 +294,8 @@ private slots:
   void nvlsHeads_data();
   void nvlsHeads();
   void unequalBoxes();
+  void tooManyGpusInABox();
+  void cancelledWays();
 };
 
 void TestNccl::goldenJoin() {
@@ -908,6 +911,36 @@ void TestNccl::unequalBoxes() {
   const auto found = searchAsNccl(ways);
   QVERIFY(!found);
   QCOMPARE(found.error().code, ErrorCode::infeasible);
+}
+
+/// GPUs on one switch, in one box.
+fabric::Fabric starOf(int gpus) {
+  fabric::Description description;
+  description.nodes = {{.id = "s", .kind = "switch", .box = "rack"}};
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    description.nodes.push_back({.id = std::to_string(gpu), .box = "rack"});
+    description.links.push_back({.src = std::to_string(gpu), .dst = "s", .bandwidth = "10"});
+  }
+  return must(fabric::Fabric::build(description));
+}
+
+void TestNccl::tooManyGpusInABox() {
+  const auto fabric = starOf(641);
+  Ways ways(fabric);
+  const auto found = searchAsNccl(ways);
+  QVERIFY(!found);
+  QCOMPARE(found.error().code, ErrorCode::limit);
+  QVERIFY2(found.error().message.find("\"rack\" has 641 GPUs") != std::string::npos, found.error().message.c_str());
+}
+
+void TestNccl::cancelledWays() {
+  const auto fabric = starOf(640);
+  std::stop_source stop;
+  stop.request_stop();
+  Ways ways(fabric, {.stop = stop.get_token()});
+  const auto boxes = boxModels(ways);
+  QVERIFY(!boxes);
+  QCOMPARE(boxes.error().code, ErrorCode::cancelled);
 }
 
 QTEST_APPLESS_MAIN(TestNccl)

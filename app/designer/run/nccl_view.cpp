@@ -37,7 +37,7 @@ Outcome fillView(NcclView& view, const Progress& progress) {
     }
     view.run = std::make_shared<const workflow::ImportedRun>(*std::move(expected));
   }
-  auto channels = workflow::channelsOf(*view.fabric, *view.run);
+  auto channels = workflow::channelsOf(*view.fabric, *view.run, progress);
   if (!channels) {
     return channels.error();
   }
@@ -47,7 +47,7 @@ Outcome fillView(NcclView& view, const Progress& progress) {
     return on.error();
   }
   view.on = *std::move(on);
-  auto drawn = workflow::drawnChannels(*view.fabric, view.channels);
+  auto drawn = workflow::drawnChannels(*view.fabric, view.channels, progress);
   if (!drawn) {
     return drawn.error();
   }

@@ -15,6 +15,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
@@ -44,6 +45,7 @@ class TestDesignerWindow : public QObject {
 
 private Q_SLOTS:
   void initTestCase();
+  void cleanup();
   void startsOnTheStartPage();
   void theStripTellsTheBound();
   void theStripFitsItsWidth();
@@ -86,6 +88,11 @@ void TestDesignerWindow::initTestCase() {
   QCoreApplication::setOrganizationName(u"coppice-test"_s);
   QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
   Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+}
+
+/// Jobs end with their window.
+void TestDesignerWindow::cleanup() {
+  QVERIFY(QThreadPool::globalInstance()->waitForDone(coppice::waiting::kPatience));
 }
 
 void TestDesignerWindow::startsOnTheStartPage() {
