@@ -558,23 +558,34 @@ private:
     }
   }
 
+  /// Of the links that leave the GPUs, and of those that enter them, the ones that the test takes.
   template <typename Test>
-  void addMachine(std::string name, const Test& test) {
-    Machine machine{std::move(name), {}};
-    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
-      if (test(m_model.links[i])) {
-        machine.links.push_back(static_cast<int>(i));
+  void addMachines(const std::string& name, const char* out, const char* in, const std::vector<int>& gpus,
+                   const Test& test) {
+    for (const bool isOut : {true, false}) {
+      Machine machine{name + (isOut ? out : in), {}};
+      for (const int gpu : gpus) {
+        for (const int link : (isOut ? m_linksFrom : m_linksTo)[gpu]) {
+          if (test(m_model.links[link])) {
+            machine.links.push_back(link);
+          }
+        }
       }
-    }
-    // Between two nodes, what one NIC sends may be all that another one receives.
-    const bool isKnown = std::any_of(m_model.machines.begin(), m_model.machines.end(),
-                                     [&](const Machine& other) { return other.links == machine.links; });
-    if (machine.links.size() > 1 && !isKnown) {
-      m_model.machines.push_back(std::move(machine));
+      std::sort(machine.links.begin(), machine.links.end());
+      // Between two nodes, what one NIC sends may be all that another one receives.
+      if (machine.links.size() > 1 && m_portLinks.insert(machine.links).second) {
+        m_model.machines.push_back(std::move(machine));
+      }
     }
   }
 
   void addPorts() {
+    m_linksFrom.resize(m_model.gpus());
+    m_linksTo.resize(m_model.gpus());
+    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      m_linksFrom[m_model.links[i].from].push_back(static_cast<int>(i));
+      m_linksTo[m_model.links[i].to].push_back(static_cast<int>(i));
+    }
     if (m_sketch.local == LocalStrategy::switchPorts) {
       m_model.switches = m_sketch.switches;
       m_model.policy = m_sketch.policies.empty() ? "" : m_sketch.policies.front();
@@ -582,19 +593,21 @@ private:
         addSwitchPorts(i);
       }
     }
+    const auto isRemote = [](const Link& link) { return link.isRemote; };
     for (int node = 0; !m_model.nics.empty() && node < m_model.nodes; ++node) {
       for (int nic = 0; nic <= m_model.nics.back(); ++nic) {
         const std::string name = "NIC " + std::to_string(nic) + " of node " + std::to_string(node);
-        const auto has = [&](int gpu) { return m_model.nodeOf(gpu) == node && m_model.nics[gpu % perNode()] == nic; };
-        addMachine(name + " out", [&](const Link& link) { return link.isRemote && has(link.from); });
-        addMachine(name + " in", [&](const Link& link) { return link.isRemote && has(link.to); });
+        std::vector<int> gpus;
+        for (int local = 0; local < perNode(); ++local) {
+          if (m_model.nics[local] == nic) {
+            gpus.push_back(node * perNode() + local);
+          }
+        }
+        addMachines(name, " out", " in", gpus, isRemote);
       }
     }
     for (int gpu = 0; m_model.nics.empty() && m_model.nodes > 2 && gpu < m_model.gpus(); ++gpu) {
-      addMachine("GPU " + std::to_string(gpu) + " to other nodes",
-                 [&](const Link& link) { return link.isRemote && link.from == gpu; });
-      addMachine("GPU " + std::to_string(gpu) + " from other nodes",
-                 [&](const Link& link) { return link.isRemote && link.to == gpu; });
+      addMachines("GPU " + std::to_string(gpu), " to other nodes", " from other nodes", {gpu}, isRemote);
     }
   }
 
@@ -615,9 +628,8 @@ private:
     for (int node = 0; node < m_model.nodes; ++node) {
       for (const int local : set) {
         const int gpu = node * perNode() + local;
-        const std::string name = "switch " + std::to_string(i) + " port of GPU " + std::to_string(gpu);
-        addMachine(name + " out", [&](const Link& link) { return belongs(link) && link.from == gpu; });
-        addMachine(name + " in", [&](const Link& link) { return belongs(link) && link.to == gpu; });
+        addMachines("switch " + std::to_string(i) + " port of GPU " + std::to_string(gpu), " out", " in", {gpu},
+                    belongs);
       }
     }
   }
@@ -647,6 +659,9 @@ private:
   const Topology& m_topology;
   const ModelOptions& m_options;
   std::map<int, std::vector<int>> m_connections;
+  std::vector<std::vector<int>> m_linksFrom;  ///< by GPU
+  std::vector<std::vector<int>> m_linksTo;
+  std::set<std::vector<int>> m_portLinks;
   Model m_model;
   ModelResult m_result;
 };

@@ -15,7 +15,6 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
@@ -24,9 +23,7 @@
 #include "designer/analysis/what_if_panel.hpp"
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/document/fabric_file.hpp"
-#include "designer/models/fuzzy_score.hpp"
 #include "designer/theme/theme.hpp"
-#include "designer/window/command_palette.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -45,7 +42,6 @@ class TestDesignerWindow : public QObject {
 
 private Q_SLOTS:
   void initTestCase();
-  void cleanup();
   void startsOnTheStartPage();
   void theStripTellsTheBound();
   void theStripFitsItsWidth();
@@ -68,13 +64,6 @@ private Q_SLOTS:
   void aFileWithoutFabricIsRefused();
   void importedFormats();
   void dropAFile();
-  void shortcutsCanBeChanged();
-  void theShortcutsAreDistinct();
-  void fuzzyScores_data();
-  void fuzzyScores();
-  void thePaletteRunsCommands();
-  void everyAction_data();
-  void everyAction();
   void tiedCuts();
   void countOfTiedCuts();
   void failureIsShown();
@@ -88,11 +77,6 @@ void TestDesignerWindow::initTestCase() {
   QCoreApplication::setOrganizationName(u"coppice-test"_s);
   QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
   Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
-}
-
-/// Jobs end with their window.
-void TestDesignerWindow::cleanup() {
-  QVERIFY(QThreadPool::globalInstance()->waitForDone(coppice::waiting::kPatience));
 }
 
 void TestDesignerWindow::startsOnTheStartPage() {
@@ -503,142 +487,6 @@ void TestDesignerWindow::dropAFile() {
   QCoreApplication::sendEvent(f.window.get(), &drop);
   QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }, coppice::waiting::kPatience));
   QCOMPARE(f.editor()->model().nodes().size(), std::size_t(64));
-}
-
-void TestDesignerWindow::shortcutsCanBeChanged() {
-  const Fixture f;
-  ActionRegistry& actions = f.window->actions();
-  QAction* box = actions[u"arrange.box"_s];
-  actions.setShortcut(box, QKeySequence(u"Ctrl+D"_s));
-  QVERIFY(!actions[u"edit.duplicate"_s]->shortcuts().contains(QKeySequence(u"Ctrl+D"_s)));
-  {
-    const Fixture again;
-    QCOMPARE(again.window->actions()[u"arrange.box"_s]->shortcut(), QKeySequence(u"Ctrl+D"_s));
-  }
-  actions.resetShortcuts();
-  QCOMPARE(box->shortcut(), QKeySequence(u"Ctrl+G"_s));
-  QCOMPARE(actions[u"edit.duplicate"_s]->shortcut(), QKeySequence(u"Ctrl+D"_s));
-}
-
-void TestDesignerWindow::theShortcutsAreDistinct() {
-  const Fixture f;
-  QHash<QString, QString> seen;
-  for (const QAction* action : f.window->actions().all()) {
-    QVERIFY(!ActionRegistry::idOf(action).isEmpty());
-    QVERIFY(!ActionRegistry::plainText(action).isEmpty());
-    for (const QKeySequence& keys : action->shortcuts()) {
-      QVERIFY2(!seen.contains(keys.toString()),
-               qPrintable(keys.toString() + u": "_s + ActionRegistry::idOf(action) + u' ' + seen[keys.toString()]));
-      seen[keys.toString()] = ActionRegistry::idOf(action);
-    }
-  }
-}
-
-void TestDesignerWindow::fuzzyScores_data() {
-  QTest::addColumn<QString>("typed");
-  QTest::addColumn<QString>("better");
-  QTest::addColumn<QString>("worse");
-  QTest::newRow("initials") << "al"
-                            << "Arrange: Align Left"
-                            << "Edit: Delete All";
-  QTest::newRow("in a row") << "dup"
-                            << "Edit: Duplicate"
-                            << "Select: Add Neighbours, Up";
-  QTest::newRow("case") << "FOLD"
-                        << "Arrange: Fold"
-                        << "File: Open Old";
-  QTest::newRow("words in another order") << "rank order"
-                                          << "View: Order of Ranks"
-                                          << "Arrange: Fold";
-  QTest::newRow("absent") << "xyz"
-                          << "xyz"
-                          << "Arrange: Fold";
-}
-
-void TestDesignerWindow::fuzzyScores() {
-  QFETCH(QString, typed);
-  QFETCH(QString, better);
-  QFETCH(QString, worse);
-  QVERIFY(fuzzyScore(typed, better) > fuzzyScore(typed, worse));
-  QVERIFY(fuzzyScore(typed, better) >= 0);
-}
-
-void TestDesignerWindow::thePaletteRunsCommands() {
-  const Fixture f;
-  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
-  QTest::keyClick(f.window.get(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
-  auto* palette = f.window->findChild<QDialog*>(u"commandPalette"_s);
-  QVERIFY(palette != nullptr);
-  auto* input = palette->findChild<QLineEdit*>();
-  QTest::keyClicks(input, u"select all"_s);
-  QTest::keyClick(input, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return !f.editor()->selection().isEmpty(); }, coppice::waiting::kPatience));
-}
-
-void TestDesignerWindow::everyAction_data() {
-  QTest::addColumn<QString>("content");
-  QTest::newRow("no document") << "none";
-  QTest::newRow("empty") << "empty";
-  QTest::newRow("faulty") << "faulty";
-  QTest::newRow("ordinary") << "ordinary";
-  QTest::newRow("large") << "large";
-}
-
-void TestDesignerWindow::everyAction() {
-  QFETCH(QString, content);
-  const Fixture f;
-  f.answers->typed = u"0"_s;
-  f.answers->saveTo = f.dir.filePath(u"out.fabric.json"_s);
-  QGuiApplication::clipboard()->clear();
-  const auto load = [&] {
-    if (content == u"none"_s) {
-      return;
-    }
-    Model model;
-    if (content == u"faulty"_s) {
-      model = readFabricFile(R"({"nodes":[{"id":"a","kind":"?"},{"id":"a","kind":"gpu","box":"/x"}],
-        "links":[{"src":"a","dst":"zz","bandwidth":"none"}]})",
-                             "")
-                  ->model;
-    } else if (content == u"ordinary"_s) {
-      model = readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model;
-    } else if (content == u"large"_s) {
-      model = readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model;
-    }
-    f.window->workspace().adopt(std::move(model), {}, u"x"_s);
-    f.editor()->selection().selectAll();
-  };
-  load();
-  for (QAction* action : f.window->actions().all()) {
-    if (ActionRegistry::idOf(action) == u"file.quit"_s) {
-      continue;
-    }
-    if (f.editor() == nullptr) {
-      load();
-    }
-    if (f.editor() != nullptr) {
-      f.editor()->selection().selectAll();
-    }
-    action->trigger();
-    for (QWidget* top : QApplication::topLevelWidgets()) {
-      if (top != f.window.get() && top->isVisible()) {
-        top->close();
-      }
-    }
-    QCoreApplication::processEvents();
-    // What an action did can be undone.
-    if (EditorContext* editor = f.editor(); editor != nullptr && content != u"large"_s) {
-      const std::string after = writeFabricFile(editor->model());
-      if (editor->document().undoStack()->canUndo()) {
-        editor->document().undoStack()->undo();
-        editor->document().undoStack()->redo();
-      }
-      QVERIFY2(writeFabricFile(editor->model()) == after, qPrintable(ActionRegistry::idOf(action)));
-      editor->document().undoStack()->undo();
-    } else if (editor != nullptr) {
-      editor->document().undoStack()->undo();
-    }
-  }
 }
 
 void TestDesignerWindow::tiedCuts() {
