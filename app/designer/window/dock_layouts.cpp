@@ -61,6 +61,31 @@ private:
   DockLayouts& m_layouts;
 };
 
+/// Waits for the mouse to leave the tabs, once.
+class DockLayouts::LeaveWatch : public QObject {
+public:
+  LeaveWatch(DockLayouts& layouts, QTabBar& tabs) : QObject(&tabs), m_layouts(layouts) {
+    tabs.installEventFilter(this);
+    tabs.setProperty(kWatched, true);
+  }
+
+  static constexpr const char* kWatched = "isWatchedForLeave";
+
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() == QEvent::Leave || event->type() == QEvent::Hide) {
+      watched->removeEventFilter(this);
+      watched->setProperty(kWatched, {});
+      QTimer::singleShot(0, watched, [&layouts = m_layouts] { layouts.fitFront(); });
+      deleteLater();
+    }
+    return QObject::eventFilter(watched, event);
+  }
+
+private:
+  DockLayouts& m_layouts;
+};
+
 DockLayouts::DockLayouts(QMainWindow& window) : m_window(window) {
   new DragWatch(*this, window);
   QObject::connect(&m_window, &QMainWindow::tabifiedDockWidgetActivated, &m_window,
@@ -73,8 +98,10 @@ void DockLayouts::add(Place place) {
     // The area is as high as the highest of its tabs needs, seen or not. A minimum takes precedence over what a
     // content asks for: with one of a pixel those behind the front ask for nothing.
     QWidget* content = place.dock->widget();
-    const int own = content->minimumHeight();
-    const auto follow = [content, own](bool isSeen) { content->setMinimumHeight(isSeen ? own : 1); };
+    place.contentHeight = content->minimumHeight();
+    const auto follow = [this, content, own = place.contentHeight](bool isSeen) {
+      content->setMinimumHeight(isSeen && tabsUnderMouse() == nullptr ? own : 1);
+    };
     follow(false);
     QObject::connect(place.dock, &QDockWidget::visibilityChanged, content, follow);
   }
@@ -227,11 +254,34 @@ void DockLayouts::turnTo(QDockWidget* dock) {
   m_front = dock;
   // The tab has its place a moment later.
   QTimer::singleShot(0, dock, [this, dock] {
-    const auto wanted = std::ranges::find(m_places, dock, &Place::dock);
-    if (m_front == dock && !m_isAway && !isAlone() && dock->isVisible()) {
-      m_window.resizeDocks({dock}, {heightOf(*wanted)}, Qt::Vertical);
+    if (m_front == dock) {
+      fitFront();
     }
   });
+}
+
+void DockLayouts::fitFront() {
+  if (!m_front || m_isAway || isAlone() || !m_front->isVisible()) {
+    return;
+  }
+  if (QTabBar* tabs = tabsUnderMouse()) {
+    if (!tabs->property(LeaveWatch::kWatched).toBool()) {
+      new LeaveWatch(*this, *tabs);
+    }
+    return;
+  }
+  const auto place = std::ranges::find(m_places, m_front.data(), &Place::dock);
+  m_front->widget()->setMinimumHeight(place->contentHeight);
+  m_window.resizeDocks({m_front}, {heightOf(*place)}, Qt::Vertical);
+}
+
+QTabBar* DockLayouts::tabsUnderMouse() const {
+  for (QTabBar* tabs : m_window.findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    if (tabs->isVisible() && tabs->rect().contains(tabs->mapFromGlobal(QCursor::pos()))) {
+      return tabs;
+    }
+  }
+  return nullptr;
 }
 
 void DockLayouts::bring() {

@@ -14,6 +14,7 @@
 
 class QMainWindow;
 class QSettings;
+class QTabBar;
 
 namespace coppice::designer {
 
@@ -26,7 +27,8 @@ public:
     Qt::DockWidgetArea area;
     std::vector<Mode> modes;
     bool isOnSmallScreens = true;
-    double height = 0;  ///< of the window that it begins with below the drawing; 0 = as the others
+    double height = 0;      ///< of the window that it begins with below the drawing; 0 = as the others
+    int contentHeight = 0;  ///< that its content was bound to when it was added
   };
 
   explicit DockLayouts(QMainWindow& window);
@@ -76,6 +78,10 @@ private:
   void arrange();
   /// Docks below the drawing share one place. Each has the height that it was given by hand last.
   void turnTo(QDockWidget* dock);
+  /// Gives the dock in front its height. Waits while the mouse is on the tabs: they would move away from under it.
+  void fitFront();
+  /// nullptr: none.
+  [[nodiscard]] QTabBar* tabsUnderMouse() const;
   /// A line between docks is dragged, or was.
   void startDrag();
   void endDrag();
@@ -84,6 +90,7 @@ private:
   [[nodiscard]] int heightOf(const Place& place) const;
 
   class DragWatch;
+  class LeaveWatch;
 
   QMainWindow& m_window;
   std::vector<Place> m_places;

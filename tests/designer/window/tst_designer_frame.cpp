@@ -38,6 +38,7 @@ private Q_SLOTS:
   void theFocusLeavesWithItsPanel();
   void theDrawingStaysWhereItWasPut();
   void tabsBelowTakeWhatTheyNeed();
+  void tabsStayUnderTheMouse();
 };
 
 namespace {
@@ -365,6 +366,46 @@ void TestDesignerFrame::tabsBelowTakeWhatTheyNeed() {
   QCoreApplication::processEvents();
   QCOMPARE(heightOf("view.problems", u"problemsDock"_s), problems);
   QCOMPARE(heightOf("view.nodes", u"nodesDock"_s), dragged);
+}
+
+/// A tab that is clicked gets its height once the mouse has left the tabs: the next one is still where it was.
+void TestDesignerFrame::tabsStayUnderTheMouse() {
+  const Fixture f;
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  auto* nodes = f.window->findChild<QDockWidget*>(u"nodesDock"_s);
+  QTabBar* tabs = nullptr;
+  for (QTabBar* each : f.window->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    if (each->isVisible() && each->count() > 1) {
+      tabs = each;
+    }
+  }
+  QVERIFY(tabs != nullptr);
+  int index = 0;
+  while (index < tabs->count() && tabs->tabText(index) != nodes->windowTitle()) {
+    ++index;
+  }
+  QVERIFY(index < tabs->count());
+  const auto settled = [&] {
+    int last = -1;
+    return QTest::qWaitFor(
+        [&] {
+          QTest::qWait(20);
+          return std::exchange(last, tabs->y()) == tabs->y();
+        },
+        coppice::waiting::kPatience);
+  };
+  QVERIFY(settled());
+  const int before = tabs->y();
+  const QPoint middle = tabs->tabRect(index).center();
+  QCursor::setPos(tabs->mapToGlobal(middle));
+  QTest::mouseClick(tabs, Qt::LeftButton, {}, middle);
+  QVERIFY(QTest::qWaitFor([&] { return !nodes->visibleRegion().isEmpty(); }, coppice::waiting::kPatience));
+  QVERIFY(settled());
+  QCOMPARE(tabs->y(), before);
+  QCursor::setPos(f.editor()->canvas().mapToGlobal(QPoint(10, 10)));
+  QEvent leave(QEvent::Leave);
+  QApplication::sendEvent(tabs, &leave);
+  QVERIFY(QTest::qWaitFor([&] { return tabs->y() < before; }, coppice::waiting::kPatience));
 }
 
 QTEST_MAIN(TestDesignerFrame)
