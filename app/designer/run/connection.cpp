@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
 #include "remote/executor_files.hpp"
 
 using namespace Qt::StringLiterals;
@@ -25,6 +26,10 @@ std::filesystem::path pathOf(const QString& name) {
 }
 
 }  // namespace
+
+QString adviceOf(const ConnectStep& step) {
+  return sentence(Error{.message = step.fix.toStdString()});
+}
 
 Connection::Connection(Machine machine, RunEnvironment environment, QObject* parent)
     : QObject(parent), m_machine(std::move(machine)), m_environment(std::move(environment)) {

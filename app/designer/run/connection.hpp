@@ -40,6 +40,9 @@ struct ConnectStep {
   QString fix;      ///< what to do, where it failed
 };
 
+/// The fix as a sentence; empty if there is none.
+[[nodiscard]] QString adviceOf(const ConnectStep& step);
+
 /// What is known of a machine once it is connected.
 struct MachineFacts {
   QString system;

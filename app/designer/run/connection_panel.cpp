@@ -48,6 +48,7 @@ ConnectionPanel::ConnectionPanel(QWidget* parent)
       m_question(new QWidget(this)),
       m_questionText(new QLabel(m_question)) {
   setUpPanel(this, u"connection"_s, tr("Connection"));
+  setFocusProxy(m_steps);
   m_steps->setObjectName(u"connectionSteps"_s);
   m_steps->setAccessibleName(tr("Steps"));
   m_steps->setColumnCount(kColumns);
@@ -176,6 +177,13 @@ void ConnectionPanel::showStep() {
   }
   const ConnectStep& step = m_connection->steps()[row];
   QString text;
+  // The column of results is too narrow for a whole message.
+  if (step.state == ConnectStep::State::failed) {
+    for (const QString& line : {step.message, adviceOf(step)}) {
+      text += line.isEmpty() ? QString() : line + u'\n';
+    }
+    text += u'\n';
+  }
   if (!step.command.isEmpty()) {
     text += u"$ "_s + step.command + u"\n\n"_s;
   }

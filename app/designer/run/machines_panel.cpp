@@ -76,6 +76,7 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   });
   connect(m_list, &QTreeWidget::itemActivated, m_connect, &QPushButton::click);
   connect(m_host, &QLineEdit::returnPressed, this, &MachinesPanel::addHost);
+  connect(m_host, &QLineEdit::textEdited, this, [this] { showFault({}); });
   connect(m_connect, &QPushButton::clicked, this, &MachinesPanel::toggleConnections);
   connect(m_detect, &QToolButton::clicked, this, [this] { Q_EMIT detectWanted(current()); });
   connect(m_compare, &QToolButton::clicked, this, [this] { Q_EMIT compareWanted(current()); });
@@ -96,7 +97,10 @@ void MachinesPanel::setUpWidgets() {
   m_list->setAllColumnsShowFocus(true);
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  // Hosts of a cluster begin alike and differ at the end.
+  m_list->setTextElideMode(Qt::ElideMiddle);
   m_list->header()->setStretchLastSection(false);
+  m_list->header()->setMinimumSectionSize(1);
   m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   m_list->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
   m_host->setObjectName(u"machineHost"_s);
@@ -117,9 +121,11 @@ void MachinesPanel::layOut() {
   auto* buttons = new QHBoxLayout;
   buttons->setContentsMargins(kMargin, 0, kMargin, 0);
   buttons->addWidget(m_connect, 1);
+  // A third button in the row below would ask for a wider panel than other modes have.
+  buttons->addWidget(m_remove);
   auto* more = new QHBoxLayout;
   more->setContentsMargins(kMargin, 0, kMargin, 0);
-  for (QToolButton* button : {m_detect, m_compare, m_remove}) {
+  for (QToolButton* button : {m_detect, m_compare}) {
     button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     more->addWidget(button, 1);
   }
@@ -185,14 +191,17 @@ void MachinesPanel::addHost() {
   const auto added = m_book.add(m_host->text());
   if (!added) {
     Q_EMIT refused(QString::fromStdString(describe(added.error())));
-    m_host->setProperty("invalid", true);
-    m_host->setToolTip(QString::fromStdString(describe(added.error())));
+    showFault(QString::fromStdString(describe(added.error())));
   } else {
     m_host->clear();
-    m_host->setProperty("invalid", false);
-    m_host->setToolTip({});
+    showFault({});
     setCurrent(*added);
   }
+}
+
+void MachinesPanel::showFault(const QString& fault) {
+  m_host->setProperty("invalid", !fault.isEmpty());
+  m_host->setToolTip(fault);
   m_host->setStyle(m_host->style());
 }
 
@@ -301,7 +310,7 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
     fault = u"<p>%1</p>"_s.arg(connection->message().toHtmlEscaped());
     for (const ConnectStep& step : connection->steps()) {
       if (!step.fix.isEmpty()) {
-        fault += u"<p style='color:%1'>%2</p>"_s.arg(theme.color(Token::muted).name(), step.fix.toHtmlEscaped());
+        fault += u"<p style='color:%1'>%2</p>"_s.arg(theme.color(Token::muted).name(), adviceOf(step).toHtmlEscaped());
       }
     }
   }
@@ -320,13 +329,16 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
     }
     if (facts.environment) {
       for (const auto& [key, value] : facts.environment->facts) {
-        card += row(QString::fromStdString(key), QString::fromStdString(value).left(60));
+        QString name = QString::fromStdString(key);
+        name.replace(0, 1, name.left(1).toUpper());
+        card += row(name, QString::fromStdString(value).left(60));
       }
       QStringList missing;
       for (const program::BackendNote& note : facts.environment->backends) {
         const QString reason = QString::fromStdString(note.reason);
         if (note.available) {
-          card += row(QString::fromStdString(note.name), reason.isEmpty() ? tr("available") : reason);
+          const QString name = QString::fromStdString(note.name);
+          card += row(tr("Backend"), reason.isEmpty() ? name : name + u": "_s + reason);
         } else {
           missing << QString::fromStdString(note.name);
         }

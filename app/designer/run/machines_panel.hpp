@@ -40,6 +40,8 @@ private:
   void fill();
   void refresh();
   void addHost();
+  /// What is wrong with the host that was typed; empty = nothing.
+  void showFault(const QString& fault);
   [[nodiscard]] QString cardOf(const Connection& connection) const;
   [[nodiscard]] QString cardOfSeveral(const QStringList& ids) const;
 

@@ -6,6 +6,7 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
+#include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -321,7 +322,12 @@ private Q_SLOTS:
     QVERIFY(!failedStep(*connection)->fix.isEmpty());
     const QString card = activity.machinesPanel()->findChild<QLabel*>("machineCard")->text();
     QVERIFY2(card.contains(connection->message().toHtmlEscaped()), qPrintable(card));
-    QVERIFY2(card.contains(failedStep(*connection)->fix.toHtmlEscaped()), qPrintable(card));
+    const QString advice = adviceOf(*failedStep(*connection));
+    QVERIFY2(advice.endsWith('.') && advice.contains(failedStep(*connection)->fix.mid(1)), qPrintable(advice));
+    QVERIFY2(card.contains(advice.toHtmlEscaped()), qPrintable(card));
+    // The output of the step begins with both: the column of results is too narrow for them.
+    const QString output = activity.connection()->findChild<QPlainTextEdit*>("connectionOutput")->toPlainText();
+    QVERIFY2(output.startsWith(connection->message() + '\n' + advice), qPrintable(output));
     QVERIFY2(!activity.runPanel()->obstacle().contains(".;"), qPrintable(activity.runPanel()->obstacle()));
     QCOMPARE(said.last().front().toString(), connection->message());
     QFile::remove(m_sshd.path("home/rc"));

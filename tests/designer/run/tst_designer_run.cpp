@@ -397,6 +397,20 @@ private Q_SLOTS:
     QVERIFY(!activity.machines().add("-oProxyCommand=id"));
     QVERIFY(static_cast<bool>(activity.machines().add("ann@node1:2222")));
     QCOMPARE(list->topLevelItemCount(), 3);
+    // A host that can be removed does not ask for a wider panel.
+    activity.machinesPanel()->setCurrent("local");
+    const int width = activity.machinesPanel()->minimumSizeHint().width();
+    activity.machinesPanel()->setCurrent("ssh:ann@node1:2222");
+    activity.machinesPanel()->layout()->invalidate();
+    QCOMPARE(activity.machinesPanel()->minimumSizeHint().width(), width);
+    // What is wrong with a host is said until it is changed.
+    auto* host = activity.machinesPanel()->findChild<QLineEdit*>("machineHost");
+    host->setText("no host");
+    QTest::keyClick(host, Qt::Key_Return);
+    QVERIFY(host->property("invalid").toBool() && !host->toolTip().isEmpty());
+    QTest::keyClick(host, Qt::Key_Backspace);
+    QVERIFY(!host->property("invalid").toBool() && host->toolTip().isEmpty());
+    activity.machinesPanel()->setCurrent("local");
     activity.machines().remove("ssh:ann@node1:2222");
     QCOMPARE(list->topLevelItemCount(), 2);
     // A document with one schedule.
