@@ -11,11 +11,11 @@
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
 #include "command.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "facts_text.hpp"
 #include "generate.hpp"
 #include "input.hpp"
 #include "text.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_bundle.hpp"
 #include "workflow/nccl_method.hpp"
 #include "workflow/nccl_tuning.hpp"
@@ -115,9 +115,9 @@ Result<Report> ncclWithoutSchedule(const GenerateOptions& options, const Progres
     return values.error();
   }
   const auto capability = values->integer("compute-capability");
-  const auto figures = workflow::ncclFigures(
-      loaded->fabric, *collective, static_cast<int>(capability.value_or(workflow::likelyCapability(loaded->fabric))),
-      progress);
+  const auto figures =
+      workflow::ncclFigures(loaded->fabric, *collective,
+                            static_cast<int>(capability.value_or(fabric::likelyCapability(loaded->fabric))), progress);
   if (!figures) {
     return figures.error();
   }

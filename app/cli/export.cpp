@@ -330,6 +330,11 @@ void addExport(CLI::App& app, Invocation& invocation) {
                          {{"compact", ChannelPolicy::compact}, {"nic-planes", ChannelPolicy::nicPlanes}},
                          "compact, or nic-planes: odd and even NIC planes on their own channels")
       ->default_str("compact");
+  sub.add_option(
+         "--multiprocessors", lowered.multiprocessors,
+         "Threadblocks that a GPU runs at once; default: what the names of the fabric tell (V100 80, H100 132), "
+         "else 108, as of an A100")
+      ->check(CLI::Range(1, 1 << 20));
   addBytes(sub, "--min-bytes", lowered.minBytes, "Smallest size of the whole collective, for example 64KiB");
   addBytes(sub, "--max-bytes", lowered.maxBytes, "Largest size of the whole collective, for example 1GiB");
   auto* inPlace = sub.add_flag("--in-place", options->asksInPlace,

@@ -346,10 +346,7 @@ Result<Report> verifyProgram(const VerifyOptions& options, const std::string& te
   }
   const auto studied = workflow::studyProgram(
       text, inputName(options.file),
-      {.runtime = *runtime,
-       .root = *root,
-       .multiprocessors = options.multiprocessors.value_or(verify::ProgramCheckOptions{}.multiprocessors),
-       .custom = *custom},
+      {.runtime = *runtime, .root = *root, .multiprocessors = options.multiprocessors, .custom = *custom},
       workflow::StudyWhen::faulty, progress);
   if (!studied) {
     return studied.error();
@@ -438,8 +435,8 @@ void addVerify(CLI::App& app, Invocation& invocation) {
   sub.add_option("--root", options->root, "MSCCL XML, plans: the rank that broadcast or reduce must have as its root");
   sub.add_option(
          "--multiprocessors", options->multiprocessors,
-         "MSCCL XML, plans: threadblocks that a GPU runs at once (H100 132); default: 108, as of an A100, or what "
-         "the name of the plan tells")
+         "MSCCL XML, plans: threadblocks that a GPU runs at once; default: what the name of the program or plan tells "
+         "(V100 80, H100 132), else 108, as of an A100")
       ->check(CLI::Range(1, 1 << 20));
   sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");
   sub.add_option("--goal", options->goal,

@@ -32,7 +32,9 @@ Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result
   progress.report("writing", 0);
   exported.xml = program::writeMscclXml(*program, options.runtime);
   exported.writing = clock.lap();
-  verify::ProgramCheckOptions checks{.runtime = options.runtime, .root = program->root};
+  verify::ProgramCheckOptions checks{.runtime = options.runtime,
+                                     .root = program->root,
+                                     .multiprocessors = lowering::multiprocessorsOf(fabric, options)};
   if (custom != nullptr) {
     auto goal = verify::customGoal(*custom, static_cast<int>(program->ranks.size()), program->chunksPerLoop);
     if (!goal) {

@@ -15,7 +15,6 @@
 #include "verify/mscclpp_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/guarded.hpp"
-#include "workflow/likely_gpu.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -93,12 +92,11 @@ Facts planFacts(const mscclpp::ExecutionPlan& plan, const verify::MscclppVerdict
   return facts;
 }
 
-std::vector<TargetLimit> planLimits(const verify::MscclppVerdict& verdict, const PlanCounts& counts,
-                                    int multiprocessors) {
+std::vector<TargetLimit> planLimits(const verify::MscclppVerdict& verdict, const PlanCounts& counts) {
   const auto row = [](const char* name, int value, int limit, const char* detail) {
     return TargetLimit{name, std::to_string(value), std::to_string(limit), detail, value <= limit};
   };
-  return {row("Threadblocks per rank", verdict.mostBlocks, multiprocessors,
+  return {row("Threadblocks per rank", verdict.mostBlocks, verdict.multiprocessors,
               "They wait for each other, so that a GPU must run all of them at once; nothing checks it."),
           row("Operations per threadblock", verdict.mostOps, mscclpp::kMaxOps, "Those of pipelines count too."),
           row("Channels per threadblock", counts.blockChannels, mscclpp::kMaxChannelsOfBlock,
@@ -203,8 +201,7 @@ std::vector<std::vector<std::string>> operationsOf(const mscclpp::ExecutionPlan&
   return blocks;
 }
 
-TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::MscclppVerdict verdict,
-                  int multiprocessors) {
+TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::MscclppVerdict verdict) {
   const PlanCounts counts = countsOf(*plan);
   TargetFile file{.isOk = verdict.ok,
                   .isRunnable = verdict.isRunnable,
@@ -212,7 +209,7 @@ TargetFile fileOf(std::shared_ptr<const mscclpp::ExecutionPlan> plan, verify::Ms
                   .root = verdict.root,
                   .collective = plan->collective,
                   .facts = planFacts(*plan, verdict, counts),
-                  .limits = planLimits(verdict, counts, multiprocessors),
+                  .limits = planLimits(verdict, counts),
                   .notes = planNotes(*plan)};
   if (verdict.ok) {
     file.proof =
@@ -239,8 +236,7 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
     return Error{ErrorCode::badUsage, "--root: the plan has " + counted(static_cast<int>(plan->gpus.size()), "rank"),
                  "give a smaller number"};
   }
-  const int multiprocessors = options.multiprocessors.value_or(likelyMultiprocessors(plan->name));
-  verify::MscclppCheckOptions checks{.multiprocessors = multiprocessors, .root = options.root};
+  verify::MscclppCheckOptions checks{.multiprocessors = options.multiprocessors, .root = options.root};
   if (options.goal && parseCollective(plan->collective).value_or(Collective::custom) != Collective::custom) {
     return Error{ErrorCode::badUsage, "--goal: " + inQuotes(plan->collective) + " says itself what the plan computes",
                  "leave it out; it is for plans of custom collectives"};
@@ -261,7 +257,7 @@ Result<TargetFile> readPlanFile(const std::string& text, const std::string& file
   if (!verdict) {
     return verdict.error();
   }
-  return fileOf(std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *std::move(verdict), multiprocessors);
+  return fileOf(std::make_shared<const mscclpp::ExecutionPlan>(*std::move(plan)), *std::move(verdict));
 }
 
 /// By rank, where a collective that shares out data does so unequally; else empty.
@@ -325,7 +321,7 @@ Result<ExportedFile> writeProgramPlan(const fabric::Fabric& fabric, const schedu
   }
   const mscclpp::PlanOptions planned{.boxOf = fabric::gpuBoxes(fabric).boxOf,
                                      .amounts = amountsOf(schedule),
-                                     .maxBlocks = likelyMultiprocessors(namesOf(fabric))};
+                                     .maxBlocks = lowering::multiprocessorsOf(fabric, options)};
   const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
   const bool isCustom = schedule::collectiveOf(schedule) == Collective::custom && steps != nullptr;
   return judged(mscclpp::fromProgram(*program, planned), planned.maxBlocks, program->root,
@@ -357,7 +353,7 @@ Result<ExportedFile> writeSwitchPlan(const fabric::Fabric& fabric, const schedul
     const std::string name =
         options.name.empty() ? "coppice allreduce on " + fabric.name() + " by switches" : options.name;
     const std::int64_t most = options.maxBytes == lowering::kDefaultMaxBytes ? 0 : options.maxBytes;
-    const int multiprocessors = likelyMultiprocessors(namesOf(fabric));
+    const int multiprocessors = lowering::multiprocessorsOf(fabric, options);
     const auto plan = mscclpp::fromTrees(fabric, *forests,
                                          {.boxOf = fabric::gpuBoxes(fabric).boxOf,
                                           .maxBlocks = multiprocessors,

@@ -9,8 +9,8 @@
 #include "base/formatted.hpp"
 #include "base/one_line.hpp"
 #include "base/shell.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "workflow/facts.hpp"
-#include "workflow/likely_gpu.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -229,7 +229,7 @@ std::string worthText(const fabric::Fabric& fabric, const nccl::Load& load, cons
 
 Result<NcclBundle> makeNcclBundle(const fabric::Fabric& fabric, const NcclBundleOptions& options,
                                   const Progress& progress) {
-  const int capability = options.computeCapability.value_or(likelyCapability(fabric));
+  const int capability = options.computeCapability.value_or(fabric::likelyCapability(fabric));
   auto graphs = makeNcclGraphs(fabric, capability, progress);
   if (!graphs) {
     return graphs.error();

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <string_view>
 
+#include "fabric/likely_gpu.hpp"
 #include "nccl/box_model.hpp"
 #include "workflow/facts.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_tuning.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"
@@ -20,7 +20,8 @@ namespace {
 Result<Made> ncclRings(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                        const Progress& progress) {
   nccl::Ways ways(fabric, progress);
-  const auto capability = static_cast<int>(values.integer("compute-capability").value_or(likelyCapability(fabric)));
+  const auto capability =
+      static_cast<int>(values.integer("compute-capability").value_or(fabric::likelyCapability(fabric)));
   const auto found = nccl::searchAsNccl(ways, {.computeCapability = capability}, progress);
   if (!found) {
     return found.error();

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "fabric/gpu_boxes.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "nccl/reaches.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
@@ -22,7 +22,7 @@ constexpr std::string_view kGrace[] = {"gh200", "gb200", "gb300"};
 
 /// A CPU of Arm beside the GPU.
 bool hasGrace(const fabric::Fabric& fabric) {
-  const std::string names = namesOf(fabric);
+  const std::string names = fabric::namesOf(fabric);
   return std::any_of(std::begin(kGrace), std::end(kGrace),
                      [&](std::string_view name) { return names.find(name) != std::string::npos; });
 }

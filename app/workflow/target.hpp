@@ -50,7 +50,7 @@ struct TargetFile {
 };
 
 struct TargetCheckOptions {
-  /// Threadblocks that a GPU runs at once; nullopt = what the name of the plan tells, see likelyMultiprocessors().
+  /// Threadblocks that a GPU runs at once; nullopt = what the name of the plan tells, see namedMultiprocessors().
   std::optional<int> multiprocessors = {};
   int root = -1;  ///< -1 = inferred
   /// What a custom collective demands, for this number of ranks; asked where the file does not say what it computes.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/likely_gpu.hpp"
 #include "lowering/footprint.hpp"
 #include "lowering/plan.hpp"
 #include "schedule/peers.hpp"
@@ -78,6 +79,14 @@ bool isSound(const schedule::Forest& forest, const fabric::Fabric& fabric) {
 
 }  // namespace
 
+int multiprocessorsOf(const fabric::Fabric& fabric, const Options& options) {
+  return options.multiprocessors ? *options.multiprocessors : fabric::likelyMultiprocessors(fabric);
+}
+
+int blocksAtOnce(const Options& options) {
+  return std::min(program::limits(options.runtime).threadBlocksPerRank, options.multiprocessors.value());
+}
+
 Error tooManyElements(int rank, std::int64_t elements, bool isAtLeast, const Options& options, const std::string& fix) {
   const int max = program::limits(options.runtime).xmlNodes;
   return {ErrorCode::limit,
@@ -90,7 +99,7 @@ Error tooManyElements(int rank, std::int64_t elements, bool isAtLeast, const Opt
 
 Error tooManyBlocks(int rank, int blocks, const Options& options, const std::string& fix) {
   const int need = blocks * options.instances;
-  const int have = std::min(program::limits(options.runtime).threadBlocksPerRank, kResidentBlocks);
+  const int have = blocksAtOnce(options);
   return {ErrorCode::limit,
           "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " threadblocks" +
               (options.instances > 1 ? " for " + std::to_string(options.instances) + " instances" : "") +
@@ -121,7 +130,7 @@ Outcome checkEarly(const fabric::Fabric& fabric, const schedule::Schedule& sched
     if (elements > program::limits(options.runtime).xmlNodes) {
       return tooManyElements(static_cast<int>(fewest - trees.ofRoot.begin()), elements, true, options, fix);
     }
-    const int have = std::min(program::limits(options.runtime).threadBlocksPerRank, kResidentBlocks);
+    const int have = blocksAtOnce(options);
     if (const auto peers = schedule::peersOneWay(**forest); peers && *peers > have / options.instances) {
       return tooManyBlocks(0, *peers, options, fix);
     }

@@ -17,6 +17,9 @@ namespace coppice::lowering {
 [[nodiscard]] Outcome checkEarly(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                  const Options& options);
 
+/// Threadblocks of a rank that run at once. @pre options.multiprocessors
+[[nodiscard]] int blocksAtOnce(const Options& options);
+
 /// `elements` of a rank are more than the runtime reads.
 [[nodiscard]] Error tooManyElements(int rank, std::int64_t elements, bool isAtLeast, const Options& options,
                                     const std::string& fix);

@@ -132,6 +132,7 @@ Result<Options> chosenOptions(const fabric::Fabric& fabric, const schedule::Sche
     return protocol.error();
   }
   options.protocol = *protocol;
+  options.multiprocessors = multiprocessorsOf(fabric, options);
   return options;
 }
 

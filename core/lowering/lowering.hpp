@@ -37,7 +37,13 @@ struct Options {
   /// Step schedules: equal chunks of each shard; the ends of pieces move to the nearest border between two chunks (see
   /// schedule::onGrid). 0 = as many as hold all ends exactly.
   std::int64_t chunks = 0;
+  /// Threadblocks that each GPU runs at once; nullopt = by the names of the fabric, see
+  /// fabric::likelyMultiprocessors().
+  std::optional<int> multiprocessors = {};
 };
+
+/// Threadblocks of a rank that run at once, as the options or the fabric tell.
+[[nodiscard]] int multiprocessorsOf(const fabric::Fabric& fabric, const Options& options);
 
 /// Which trees a step of a program serves: indices into Forest::trees of the reduce and of the broadcast forest; -1 =
 /// none (copies of own data). The step at a root that adds up and passes on serves one of each.

@@ -23,7 +23,7 @@ Planner::Planner(const Moves& moves, const Options& options, const Style& style,
   if (options.channels == ChannelPolicy::nicPlanes) {
     m_channelsEach -= m_channelsEach % 2;
   }
-  m_blocksEach = std::min(m_limit.threadBlocksPerRank, kResidentBlocks) / options.instances;
+  m_blocksEach = blocksAtOnce(options) / options.instances;
 }
 
 Result<Plan> Planner::run() {

@@ -85,7 +85,7 @@ struct CopyNeed {
 Result<Plan> makePlan(const Moves& moves, const Options& options, const Style& style,
                       const std::vector<CopyNeed>& copies, const Progress& progress);
 
-/// Threadblocks per rank that are sure to run at once on every GPU of interest (A100: 108 multiprocessors).
+/// Threadblocks per rank up to which pairs may get more channels: an A100 runs them at once.
 inline constexpr int kResidentBlocks = 108;
 /// GB/s that one threadblock moves comfortably with the Simple protocol over NVLink. For estimates only.
 inline constexpr int kBlockRate = 24;

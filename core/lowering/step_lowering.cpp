@@ -352,6 +352,7 @@ Result<program::Program> lowerSteps(const fabric::Fabric& fabric, const StepSche
   }
   Options options = asked;
   options.protocol = *protocol;
+  options.multiprocessors = multiprocessorsOf(fabric, asked);
   options.inPlace = asked.inPlace && hasInPlace(given.goal.collective());
   if (const Outcome known = checkCollective(given, options); !known) {
     return known.error();

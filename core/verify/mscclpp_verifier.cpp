@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/gpu_names.hpp"
 #include "verify/mscclpp_faults.hpp"
 #include "verify/mscclpp_run.hpp"
 #include "verify/mscclpp_shape.hpp"
@@ -16,6 +17,7 @@ Result<MscclppVerdict> judgeExecutionPlan(const mscclpp::ExecutionPlan& plan, co
                                           const Progress& progress) {
   MscclppVerdict verdict;
   verdict.ranks = static_cast<int>(plan.gpus.size());
+  verdict.multiprocessors = options.multiprocessors ? *options.multiprocessors : namedMultiprocessors(plan.name);
   for (const mscclpp::Gpu& gpu : plan.gpus) {
     verdict.mostBlocks = std::max(verdict.mostBlocks, static_cast<int>(gpu.blocks.size()));
     for (const mscclpp::ThreadBlock& block : gpu.blocks) {
@@ -23,7 +25,7 @@ Result<MscclppVerdict> judgeExecutionPlan(const mscclpp::ExecutionPlan& plan, co
     }
   }
   MscclppFaults faults;
-  checkMscclppStructure(plan, options.multiprocessors, faults);
+  checkMscclppStructure(plan, verdict.multiprocessors, faults);
   verdict.isRunnable = !faults.hasErrors();
   if (verdict.isRunnable) {
     for (const MscclppShape& shape : shapesOf(plan)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@
 namespace coppice::verify {
 
 struct MscclppCheckOptions {
-  int multiprocessors = 108;  ///< threadblocks that a GPU runs at once
-  int root = -1;              ///< of broadcast and reduce; -1 = inferred
+  /// Threadblocks that a GPU runs at once; nullopt = by the name of the plan, see namedMultiprocessors().
+  std::optional<int> multiprocessors = {};
+  int root = -1;  ///< of broadcast and reduce; -1 = inferred
   /// What a plan computes whose `collective` does not say it. Empty = its result is not judged.
   std::vector<CustomShard> custom = {};
 };
@@ -27,6 +29,7 @@ struct MscclppVerdict {
   int ranks = 0;
   int root = -1;               ///< of rooted collectives, as given or inferred
   bool isResultJudged = true;  ///< false where `collective` does not define the result
+  int multiprocessors = 0;     ///< threadblocks that a GPU was taken to run at once
   int mostBlocks = 0;          ///< of a rank
   int mostOps = 0;             ///< of a threadblock
 };
@@ -35,8 +38,7 @@ struct MscclppVerdict {
 /// - lists and limits: every number that the executor takes as an index, its compile-time limits, the counts of chunks,
 ///   operations that the kernels run otherwise than written (put and signal on memory channels, exchanged offsets);
 /// - the plan in action, several launches one after the other. All threadblocks of a rank run at once. Each carries
-/// what
-///   happened before: by the order of its operations between two nops, by signals (released behind a nop, acquired
+///   what happened before: by the order of its operations between two nops, by signals (released behind a nop, acquired
 ///   before one), semaphores, barriers, and the flags of packets. Every access of every part of every buffer is held
 ///   against the earlier ones: two that touch the same place, one of them writing, must be ordered, also across ranks,
 ///   across launches, and against the caller's own use of its buffers between launches;

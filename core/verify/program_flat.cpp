@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/gpu_names.hpp"
 #include "base/text.hpp"
 
 namespace coppice::verify {
@@ -57,7 +58,7 @@ public:
                  FindingSink& sink)
       : m_program(program),
         m_runtime(options.runtime),
-        m_multiprocessors(options.multiprocessors),
+        m_multiprocessors(multiprocessorsOf(program, options)),
         m_limits(program::limits(options.runtime)),
         m_progress(progress),
         m_sink(sink),
@@ -768,6 +769,10 @@ std::string nameOperation(const Program& program, const FlatProgram& flat, int b
   text += receives(type) ? " from rank " + std::to_string(source.recvPeer) : "";
   text += sends(type) ? " to rank " + std::to_string(source.sendPeer) : "";
   return text + ")";
+}
+
+int multiprocessorsOf(const Program& program, const ProgramCheckOptions& options) {
+  return options.multiprocessors ? *options.multiprocessors : namedMultiprocessors(program.name);
 }
 
 std::optional<FlatProgram> checkStructure(const Program& program, const ProgramCheckOptions& options,

@@ -111,6 +111,9 @@ struct FlatProgram {
 [[nodiscard]] std::string nameOperation(const program::Program& program, const FlatProgram& flat, int block,
                                         std::uint32_t step);
 
+/// Threadblocks of a rank that a GPU runs at once, as the options or the name of the program tell.
+[[nodiscard]] int multiprocessorsOf(const program::Program& program, const ProgramCheckOptions& options);
+
 /// Checks everything that needs no execution, for each rank. The flat program comes back when it can be executed: all
 /// peers, offsets and dependencies exist and each message has its two ends.
 std::optional<FlatProgram> checkStructure(const program::Program& program, const ProgramCheckOptions& options,

@@ -67,6 +67,7 @@ ProgramVerdict Verification::run() {
   ProgramVerdict verdict;
   verdict.collective = m_program.collective;
   verdict.ranks = static_cast<int>(m_program.ranks.size());
+  verdict.multiprocessors = multiprocessorsOf(m_program, m_options);
   m_progress.report("verifying", 0);
   const int ranks = verdict.ranks;
   m_root = m_options.root >= 0 ? m_options.root : m_program.root;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -14,6 +15,7 @@ struct ProgramVerdict {
   Collective collective = Collective::allgather;
   int ranks = 0;
   int root = -1;                  ///< rooted collectives: the root that the data shows
+  int multiprocessors = 0;        ///< threadblocks that a GPU was taken to run at once
   std::vector<Finding> findings;  ///< faults first found first; warnings do not clear ok
 };
 
@@ -31,8 +33,9 @@ struct ProgramCheckOptions {
   program::Runtime runtime = program::Runtime::msccl;
   /// Rooted collectives: the root the caller expects; -1 = infer it.
   int root = -1;
-  /// Streaming multiprocessors that hold all threadblocks of a rank at once (A100: 108).
-  int multiprocessors = 108;
+  /// Streaming multiprocessors that hold all threadblocks of a rank at once; nullopt = by the name of the program, see
+  /// namedMultiprocessors().
+  std::optional<int> multiprocessors = {};
   /// coll="custom": what it has to achieve. Empty = not known, so that its result is a fault.
   std::vector<CustomShard> custom = {};
 };

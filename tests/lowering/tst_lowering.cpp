@@ -21,9 +21,9 @@ using program::StepType;
 
 namespace {
 
-fabric::Fabric complete(int gpus) {
+fabric::Fabric complete(int gpus, const std::string& name = "complete") {
   fabric::Description d;
-  d.name = "complete-" + std::to_string(gpus);
+  d.name = name + "-" + std::to_string(gpus);
   for (int i = 0; i < gpus; ++i) {
     d.nodes.push_back({.id = "g" + std::to_string(i)});
   }
@@ -262,6 +262,7 @@ private slots:
   void errors();
   void limits_data();
   void limits();
+  void multiprocessors();
   void cancels();
   void overlappedHalves();
   void neededSwitches();
@@ -713,6 +714,25 @@ void LoweringTest::limits() {
   QCOMPARE(result.error().code, ErrorCode::limit);
   QVERIFY2(result.error().message.find(message.toStdString()) != std::string::npos, what(result).c_str());
   QVERIFY2(result.error().fix.find(fix.toStdString()) != std::string::npos, what(result).c_str());
+}
+
+/// GPUs of a kind that runs fewer threadblocks at once, or more, than an A100.
+void LoweringTest::multiprocessors() {
+  constexpr int kGpus = 100;  // a star needs 99 threadblocks
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < kGpus; ++r) {
+    trees.push_back({r, 1, star(kGpus, r)});
+  }
+  for (const auto& [name, most] : {std::pair("V100 in one rack", 80), std::pair("A100 in one rack", 108)}) {
+    const fabric::Fabric fabric = complete(kGpus, name);
+    const auto schedule = makeSchedule(fabric, Collective::allgather, {}, trees);
+    QCOMPARE(lowering::lower(fabric, schedule).hasValue(), most >= kGpus - 1);
+    QVERIFY(lowering::lower(fabric, schedule, {.multiprocessors = kGpus - 1}));
+    const auto refused = lowering::lower(fabric, schedule, {.multiprocessors = kGpus - 2});
+    QVERIFY(!refused);
+    QVERIFY2(refused.error().message.find("at most 98 at once (1 too many)") != std::string::npos,
+             what(refused).c_str());
+  }
 }
 
 void LoweringTest::cancels() {

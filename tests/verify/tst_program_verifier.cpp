@@ -68,6 +68,10 @@ Program crowded(int blocks) {
   }
   return program;
 }
+Program named(Program program, const char* name) {
+  program.name = name;
+  return program;
+}
 /// The last threadblock of a crowded rank waits for `target`.
 Program crowdedAndWaiting(int target) {
   return with(crowded(target + 2), [&](Program& program) {
@@ -591,6 +595,9 @@ const std::vector<Case>& limitCases() {
       {"109 threadblocks on 108 multiprocessors", false, [] { return crowded(109); },
        "109 threadblocks do not fit 108 multiprocessors"},
       {"109 threadblocks on 132 multiprocessors", true, [] { return crowded(109); }, "", {.multiprocessors = 132}},
+      {"80 threadblocks on V100", true, [] { return named(crowded(80), "allgather on DGX-1 V100"); }},
+      {"81 threadblocks on V100", false, [] { return named(crowded(81), "allgather on DGX-1 V100"); },
+       "81 threadblocks do not fit 80 multiprocessors"},
       {"32 channels", true,
        [] { return with(ringAllgather(2, 1, true), [](Program& program) { program.channels = 32; }); }},
       {"33 channels", false,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/gpu_names.hpp"
 #include "baselines/baselines.hpp"
 #include "coppice/test_paths.hpp"
 #include "forestcoll/forestcoll.hpp"
@@ -18,7 +19,6 @@
 #include "workflow/export_program.hpp"
 #include "workflow/fabric_source.hpp"
 #include "workflow/forestcoll_method.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/request.hpp"
@@ -204,7 +204,7 @@ private slots:
   }
   void multiprocessorsByName() {
     QFETCH(QString, names);
-    QTEST(likelyMultiprocessors(names.toStdString()), "count");
+    QTEST(namedMultiprocessors(names.toStdString()), "count");
   }
 
   void optionsThatExcludeEachOther() {

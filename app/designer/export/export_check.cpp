@@ -379,9 +379,9 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   rows.push_back(deadlock);
   rows.push_back(limitRow(Texts::tr("Threadblocks per rank"), counts.threadBlocks, limits.threadBlocksPerRank,
                           Texts::tr("All of them must run at the same time.")));
-  rows.push_back(limitRow(Texts::tr("Threadblocks on one GPU"), counts.threadBlocks,
-                          verify::ProgramCheckOptions{}.multiprocessors,
-                          Texts::tr("Multiprocessors of an A100; an H100 has 132.")));
+  rows.push_back(limitRow(Texts::tr("Threadblocks on one GPU"), counts.threadBlocks, judgement.verdict.multiprocessors,
+                          Texts::tr("A GPU of this kind runs as many at once; 108, as an A100, where no name tells the "
+                                    "kind.")));
   rows.push_back(limitRow(Texts::tr("Steps per threadblock"), counts.steps, limits.stepsPerThreadBlock, {}));
   rows.push_back(limitRow(Texts::tr("Channels"), program.channels, limits.channels, {}));
   rows.push_back(limitRow(Texts::tr("Peers per channel"), counts.peers, limits.peersPerChannel,

@@ -16,10 +16,10 @@
 #include "designer/playback/timeline_feature.hpp"
 #include "designer/schedules/simulation_settings.hpp"
 #include "designer/timeline/time_text.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "workflow/guarded.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/measured_run.hpp"
 #include "workflow/nccl_bundle.hpp"
 
@@ -475,7 +475,7 @@ void MeasuredFeature::exportBundle() {
   const auto drawn = fabric::Fabric::build(*facts);
   const auto capability = m_prompts.number(
       m_window, tr("Export for NCCL"), tr("Compute capability of the GPUs (70: V100, 80: A100, 90: H100, 100: B200)"),
-      drawn ? workflow::likelyCapability(*drawn) : kUnknown, kLeast, kMost);
+      drawn ? fabric::likelyCapability(*drawn) : kUnknown, kLeast, kMost);
   if (!capability) {
     return;
   }

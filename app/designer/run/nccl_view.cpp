@@ -9,8 +9,8 @@
 #include "designer/document/figures.hpp"
 #include "designer/timeline/time_text.hpp"
 #include "designer/trees/fabric_map.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "workflow/guarded.hpp"
-#include "workflow/likely_gpu.hpp"
 #include "workflow/nccl_tuning.hpp"
 
 using namespace Qt::StringLiterals;
@@ -31,7 +31,7 @@ Outcome fillView(NcclView& view, const Progress& progress) {
   }
   view.fabric = *std::move(fabric);
   if (!view.run) {
-    auto expected = workflow::expectedRun(*view.fabric, workflow::likelyCapability(*view.fabric), progress);
+    auto expected = workflow::expectedRun(*view.fabric, fabric::likelyCapability(*view.fabric), progress);
     if (!expected) {
       return expected.error();
     }

@@ -9,12 +9,10 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -27,6 +25,7 @@
 #include "base/text.hpp"
 #include "coppice/version.hpp"
 #include "mpi/last_words.hpp"
+#include "mpi/lost_rank.hpp"
 #include "mpi/stale_segments.hpp"
 #include "mpi/start_watch.hpp"
 #include "program/run_protocol.hpp"
@@ -100,11 +99,6 @@ std::string secondsText(std::chrono::milliseconds time) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%g s", static_cast<double>(time.count()) / 1000);
   return text.data();
-}
-
-std::string signalText(int signal) {
-  const char* const name = ::strsignal(signal);
-  return "signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (") + name + ")");
 }
 
 class Launch {
@@ -561,197 +555,6 @@ private:
 };
 
 }  // namespace
-
-Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
-  std::vector<HostShare> shares;
-  int given = 0;
-  int open = 0;
-  std::istringstream list(hosts);
-  for (std::string word; std::getline(list, word, ',');) {
-    HostShare share{.host = word.substr(0, word.find(':'))};
-    const bool isPlain = std::all_of(share.host.begin(), share.host.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-             std::string_view("._-").find(c) != std::string_view::npos;
-    });
-    if (share.host.empty() || !isPlain || share.host.front() == '-') {
-      return Error{.code = ErrorCode::badUsage,
-                   .message = inQuotes(word) + " is not a host",
-                   .fix = "write names separated by commas, for example node1:4,node2:4"};
-    }
-    if (share.host.size() < word.size()) {
-      const char* const end = word.data() + word.size();
-      const auto read = std::from_chars(word.data() + share.host.size() + 1, end, share.ranks);
-      constexpr int kMax = 1 << 20;
-      if (read.ec != std::errc{} || read.ptr != end || share.ranks < 1 || share.ranks > kMax) {
-        return Error{.code = ErrorCode::badUsage,
-                     .message = inQuotes(word) + " has no number of ranks after the colon",
-                     .fix = "write a number of 1 or more, for example node1:4"};
-      }
-    }
-    given += share.ranks;
-    open += share.ranks == 0 ? 1 : 0;
-    shares.push_back(std::move(share));
-    constexpr std::size_t kMaxHosts = 1024;
-    if (shares.size() > kMaxHosts) {
-      return Error{.code = ErrorCode::badUsage, .message = "more than 1024 hosts are given"};
-    }
-  }
-  const int left = std::max(ranks - given, 0);
-  if (!shares.empty() && (open == 0 ? given < ranks : left < open)) {
-    return Error{.code = ErrorCode::badUsage,
-                 .message = open == 0 ? "the hosts can run " + std::to_string(given) + " ranks, the schedule has " +
-                                            std::to_string(ranks)
-                                      : "there are fewer ranks than hosts: " + std::to_string(ranks),
-                 .fix = open == 0 ? "raise the numbers behind the hosts" : "name fewer hosts"};
-  }
-  int number = 0;
-  for (HostShare& share : shares) {
-    if (share.ranks == 0) {
-      share.ranks = left / open + (number++ < left % open ? 1 : 0);
-    }
-  }
-  return shares;
-}
-
-std::vector<std::string> hostProgram(const std::string& program, const std::string& folder, const std::string& home) {
-  const auto below = [&](const std::string& path) {
-    return !home.empty() && home != "/" && path.starts_with(home + "/") ? path.substr(home.size() + 1) : std::string();
-  };
-  const std::string place = below(folder);
-  const std::string file = below(program);
-  if (place.empty() || file.empty()) {
-    return {program};
-  }
-  return {"/bin/sh",      "-c",  R"(cd -- "$HOME/$1" && file=$2 && shift 2 && exec "$HOME/$file" "$@")",
-          "coppice-exec", place, file};
-}
-
-std::vector<std::string> launchCommand(const LaunchRequest& request, const std::string& launcher, bool isOpenMpi,
-                                       const std::vector<std::string>& program, int cores) {
-  std::vector<std::string> command = {launcher};
-  const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
-  const std::string ranks = std::to_string(request.ranks);
-  const auto shares = shareRanks(request.hosts, request.ranks);
-  std::string names;
-  std::string numbered;
-  for (const HostShare& share : shares ? *shares : std::vector<HostShare>{}) {
-    names += (names.empty() ? "" : ",") + share.host;
-    numbered += (numbered.empty() ? "" : ",") + share.host + ":" + std::to_string(share.ranks);
-  }
-  if (launcher == "srun") {
-    add({"--ntasks=" + ranks, "--job-name=coppice", "--kill-on-bad-exit=1", "--input=none", "--cpu-bind=none"});
-    if (std::getenv("SLURM_MPI_TYPE") == nullptr) {
-      add({"--mpi=pmix"});
-    }
-    if (!request.partition.empty()) {
-      add({"--partition=" + request.partition});
-    }
-    if (!names.empty()) {
-      add({"--nodelist=" + names, "--nodes=" + std::to_string(shares->size())});
-      if (request.hosts.find(':') != std::string::npos) {
-        add({"--ntasks-per-node=" + std::to_string(shares->front().ranks)});
-      }
-    }
-  } else {
-    add({"-n", ranks});
-    if (isOpenMpi) {
-      // Workers are threads of ours; a rank bound to one core would keep them all there.
-      add({"--bind-to", "none", "--stdin", "none"});
-      for (char** variable = environ; *variable != nullptr; ++variable) {
-        // Its own it takes along by itself.
-        const std::string_view text = *variable;
-        if (text.starts_with("COPPICE_") || text.starts_with("UCX_")) {
-          add({"-x", std::string(text.substr(0, text.find('=')))});
-        }
-      }
-    }
-    if (!names.empty()) {
-      if (isOpenMpi) {
-        // Ranks in the order of the hosts. No user can answer ssh, and a host that falls silent is lost soon.
-        add({"--map-by", "slot"});
-        const auto setting = [&](const char* name, const char* value) {
-          if (std::getenv((std::string("OMPI_MCA_") + name).c_str()) == nullptr) {
-            add({"--mca", name, value});
-          }
-        };
-        setting("plm_rsh_agent", "ssh -o BatchMode=yes -o ConnectTimeout=10");
-        // Sooner than a rank on the remote machine finds process 0 silent: what its daemon has to send then would end
-        // the probes, and the daemon would stay for the 15 minutes of TCP.
-        setting("oob_tcp_keepalive_time", "3");
-        setting("oob_tcp_keepalive_intvl", "1");
-        setting("oob_tcp_keepalive_probes", "5");
-      }
-      add({isOpenMpi ? "--host" : "-hosts", numbered});
-    } else if (isOpenMpi && request.ranks > cores) {
-      add({"--oversubscribe"});
-    }
-  }
-  command.insert(command.end(), program.begin(), program.end());
-  // What is for the launcher alone stays here.
-  for (std::size_t i = 0; i < request.words.size(); ++i) {
-    const std::string& word = request.words[i];
-    bool isOurs = word == "--lifeline";
-    for (const std::string_view option :
-         {"--launch", "--host", "--hosts", "--partition", "--processes", "--backend", "--start-limit"}) {
-      if (word == option) {
-        isOurs = true;
-        ++i;  // its value
-      } else if (word.starts_with(std::string(option) + "=")) {
-        isOurs = true;
-      }
-    }
-    if (!isOurs) {
-      command.push_back(word);
-    }
-  }
-  add({"--backend", request.backend, "--launched"});
-  return command;
-}
-
-std::string findLostRank(const std::string& text) {
-  // Lines may be wrapped, so a sentence is read from where it begins, over the line's end.
-  const auto sentenceAt = [&](std::string_view start) {
-    const std::size_t at = text.find(start);
-    std::string sentence = at == std::string::npos ? "" : text.substr(at, 400);
-    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
-    return sentence;
-  };
-  int rank = 0;
-  int process = 0;
-  int signal = 0;
-  std::array<char, 80> host{};
-  std::array<char, 80> word{};
-  // NOLINTBEGIN(cert-err34-c): nine digits cannot overflow, and what does not match is seen by the count
-  // Open MPI: "mpirun noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed)."
-  if (std::sscanf(sentenceAt("process rank ").c_str(),
-                  "process rank %9d with PID %9d on node %79s exited on signal %9d", &rank, &process, host.data(),
-                  &signal) == 4) {
-    return "rank " + std::to_string(rank) + " (" + (process > 0 ? "process " + std::to_string(process) + " " : "") +
-           "on " + host.data() + ") was ended by " + signalText(signal);
-  }
-  // Its daemon on another host: "Remote daemon: [[47552,0],1] on node node3"
-  const std::string daemon = sentenceAt("Remote daemon: ");
-  if (std::sscanf(daemon.c_str(), "Remote daemon: %*s on node %79s", host.data()) == 1) {
-    return std::string(host.data()) + " does not answer: mpirun has lost its daemon there";
-  }
-  // srun: "srun: error: node3: task 2: Killed"
-  const std::size_t error = text.find("srun: error: ");
-  const std::string line = error == std::string::npos ? "" : text.substr(error, text.find('\n', error) - error);
-  if (std::sscanf(line.c_str(), "srun: error: %79[^:]: task %9d: %79[A-Za-z ]", host.data(), &rank, word.data()) == 3 &&
-      std::string_view(word.data()).find("Exited") == std::string_view::npos) {
-    std::string how = word.data();
-    how.erase(how.find_last_not_of(' ') + 1);
-    return "rank " + std::to_string(rank) + " (on " + host.data() + ") was ended: " + how;
-  }
-  // MPICH: "= PID 4711 RUNNING AT node3 = KILLED BY SIGNAL: 9 (Killed)"
-  const std::string killed = sentenceAt("KILLED BY SIGNAL: ");
-  if (std::sscanf(sentenceAt("PID ").c_str(), "PID %9d RUNNING AT %79s", &process, host.data()) == 2 &&
-      std::sscanf(killed.c_str(), "KILLED BY SIGNAL: %9d", &signal) == 1) {
-    return "a rank (process " + std::to_string(process) + " on " + host.data() + ") was ended by " + signalText(signal);
-  }
-  // NOLINTEND(cert-err34-c)
-  return {};
-}
 
 double defaultStartSeconds(const LaunchRequest& request, const std::string& launcher) {
   constexpr double kHere = 8;

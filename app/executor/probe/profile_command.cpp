@@ -7,6 +7,7 @@
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
+#include "mpi/job_environment.hpp"
 #include "mpi/launcher.hpp"
 #include "probe/command.hpp"
 #include "probe/contention.hpp"

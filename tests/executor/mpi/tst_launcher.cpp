@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "executor/mpi/mpi_run.hpp"
+#include "mpi/launch_command.hpp"
 #include "mpi/launcher.hpp"
+#include "mpi/lost_rank.hpp"
 #include "mpi/stale_segments.hpp"
 #include "mpi/start_watch.hpp"
 #include "support/waiting.hpp"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/likely_gpu.hpp"
+#include "base/gpu_names.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "base/ascii.hpp"
 
-namespace coppice::workflow {
+namespace coppice {
 namespace {
 
 constexpr int kAnyMultiprocessors = 108;
@@ -25,32 +26,19 @@ constexpr GpuKind kKinds[] = {{"b300", 103, 148},   {"b200", 100, 148},  {"dgx h
                               {"ndv2", 70, 80},     {"mi355", 0, 256},   {"mi325", 0, 304},     {"mi300", 0, 304},
                               {"mi250", 0, 104},    {"mi50", 0, 60}};
 
-bool hasSummingBox(const fabric::Fabric& fabric) {
-  return std::any_of(fabric.nodes().begin(), fabric.nodes().end(),
-                     [](const fabric::Node& node) { return !node.box.empty() && node.multicast && node.aggregation; });
-}
-
 }  // namespace
 
-std::string namesOf(const fabric::Fabric& fabric) {
-  std::string names = fabric.name();
-  for (const fabric::Node& node : fabric.nodes()) {
-    names += ' ' + node.id + ' ' + node.box;
-  }
-  return lowered(names);
-}
-
-int likelyCapability(const fabric::Fabric& fabric) {
-  const std::string names = namesOf(fabric);
+std::optional<int> namedCapability(std::string_view text) {
+  const std::string names = lowered(text);
   for (const GpuKind& kind : kKinds) {
     if (kind.capability > 0 && names.find(kind.name) != std::string::npos) {
       return kind.capability;
     }
   }
-  return hasSummingBox(fabric) ? 90 : 80;
+  return std::nullopt;
 }
 
-int likelyMultiprocessors(std::string_view text) {
+int namedMultiprocessors(std::string_view text) {
   std::string names = lowered(text);
   int least = std::numeric_limits<int>::max();
   for (const GpuKind& kind : kKinds) {
@@ -62,4 +50,4 @@ int likelyMultiprocessors(std::string_view text) {
   return least == std::numeric_limits<int>::max() ? kAnyMultiprocessors : least;
 }
 
-}  // namespace coppice::workflow
+}  // namespace coppice
