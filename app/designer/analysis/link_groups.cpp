@@ -95,8 +95,8 @@ std::vector<PricedLinks> linkClassesOf(const Snapshot& snapshot) {
   for (auto& [key, collector] : classes) {
     if (collector.size() > 1) {
       const auto& [tail, head, isDuplex, isInside, bandwidth] = key;
-      result.push_back(collector.take("all " + kindName(tail) + (isDuplex ? "–" : "→") + kindName(head) + " links" +
-                                      (isInside ? " in boxes, " : ", ") + toExactText(bandwidth) + " GB/s"));
+      result.push_back(collector.take((isInside ? "in-box " : "") + kindName(tail) + (isDuplex ? "–" : "→") +
+                                      kindName(head) + " links, " + toExactText(bandwidth) + " GB/s"));
     }
   }
   return result;

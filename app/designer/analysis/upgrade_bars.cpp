@@ -153,7 +153,7 @@ protected:
     const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimal(m_bar.raise) : u"0"_s;
     painter.setPen(colors[isOn ? Token::text : Token::faint]);
     painter.drawText(words, Qt::AlignRight | Qt::AlignVCenter, gain);
-    constexpr int kGap = 24;
+    constexpr int kGap = 12;
     const int room = words.width() - painter.fontMetrics().horizontalAdvance(gain) - kGap;
     constexpr double kText = 12.5;
     painter.setFont(uiFont(kText));

@@ -97,7 +97,7 @@ void Minimap::paintEvent(QPaintEvent*) {
   fill.setAlphaF(0.08F);
   painter.setBrush(fill);
   painter.setPen(QPen(colors[Token::accent], 1.5));
-  painter.drawRoundedRect(frame.intersected(QRectF(rect()).adjusted(1, 1, -1, -1)), 3, 3);
+  painter.drawRoundedRect(frame.intersected(QRectF(rect()).adjusted(kMargin / 2, 1, -kMargin / 2, -1)), 3, 3);
 }
 
 void Minimap::goTo(const QPointF& place) {

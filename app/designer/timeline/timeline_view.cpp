@@ -213,7 +213,7 @@ void TimelineView::paintHead(QPainter& painter) const {
     painter.setPen(theme.color(Token::grid));
     painter.drawLine(QPointF(x, kHead), QPointF(x, viewport()->height()));
     painter.setPen(theme.color(Token::muted));
-    const QString text = timeText(tick);
+    const QString text = tick == 0 ? u"0"_s : timeText(tick);
     if (x + 3 + painter.fontMetrics().horizontalAdvance(text) <= width) {
       painter.drawText(QRectF(x + 3, 0, kTickRoom, kHead), Qt::AlignVCenter | Qt::AlignLeft, text);
     }

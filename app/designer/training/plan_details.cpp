@@ -6,9 +6,11 @@
 #include <chrono>
 #include <utility>
 
+#include "base/collective.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
+#include "designer/jobs/bound.hpp"
 #include "designer/theme/panel_widgets.hpp"
 #include "designer/training/axis_overlay.hpp"
 #include "designer/workspace/editor_context.hpp"
@@ -23,6 +25,11 @@ namespace {
 
 constexpr double kBytesOfGb = 1e9;
 constexpr double kNanosecondsOfMs = 1e6;
+
+QString collectiveOf(const workflow::CommunicationPart& part) {
+  const auto collective = parseCollective(part.collective);
+  return collective ? collectiveName(*collective) : QString::fromStdString(part.collective);
+}
 
 }  // namespace
 
@@ -39,7 +46,7 @@ PlanDetails::PlanDetails(QWidget* parent)
   setUpRowTable(*m_parts, u"trainingParts"_s, tr("What a step moves"));
   setHeads(*m_parts, {tr("Axis"), tr("Collective"), tr("ms"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
   setUpRowTable(*m_gains, u"trainingGains"_s, tr("What a change gains"));
-  setHeads(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("Without overlap, ms")}, 0);
+  setHeads(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("No overlap, ms")}, 0);
   addTab(m_parts, tr("Communication"));
   addTab(m_gains, tr("Gains"));
   addTab(m_step, tr("Timeline"));
@@ -94,7 +101,7 @@ void PlanDetails::fillParts() {
       const QString cut = QString::fromStdString(workflow::cutWords(*m_answer->fabric, part.cut));
       int column = 0;
       setCell(*m_parts, row, column++, QString::fromStdString(part.word), false);
-      setCell(*m_parts, row, column++, QString::fromStdString(part.collective), false);
+      setCell(*m_parts, row, column++, collectiveOf(part), false);
       setCell(*m_parts, row, column++, milliseconds(part.time), true);
       setCell(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
       setCell(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));

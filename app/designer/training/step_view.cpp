@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "designer/document/error_text.hpp"
+#include "designer/timeline/time_text.hpp"
 #include "workflow/training_timeline.hpp"
 
 using namespace Qt::StringLiterals;
@@ -126,19 +127,24 @@ void StepView::tell(const TimelineBar* bar) {
   }
   const training::StepTimeline& timeline = *m_played->timeline;
   if (bar == nullptr) {
-    QString words = QString::fromStdString(workflow::timelineWords(timeline));
-    words[0] = words[0].toUpper();
-    m_text->setText(words + u'.');
+    QStringList exposed;
+    for (const workflow::ExposedPart& part : workflow::exposedParts(timeline)) {
+      constexpr double kNanoseconds = 1e6;  // in a millisecond
+      exposed << tr("%1 for %2").arg(timeText(part.milliseconds * kNanoseconds), QString::fromStdString(part.word));
+    }
+    const QString waits = exposed.isEmpty() ? tr("All communication hides behind computation.")
+                                            : tr("Computation waits %1.").arg(exposed.join(u", "_s));
+    m_text->setText(
+        tr("A step takes %1 with this overlap. %2").arg(timeText(timeline.nanoseconds(timeline.length)), waits));
     return;
   }
   const training::StepEvent& event = timeline.events[bar->item];
-  constexpr double kMicro = 1e3;
-  m_text->setText(tr("%1, %2 of layer %3, micro-batch %4: %5 µs")
+  m_text->setText(tr("%1, %2 of layer %3, micro-batch %4: %5")
                       .arg(QString::fromStdString(workflow::eventWords(timeline, event)),
                            event.isBackward ? tr("backward pass") : tr("forward pass"))
                       .arg(event.layer)
                       .arg(event.microBatch)
-                      .arg((bar->end - bar->begin) / kMicro, 0, 'f', 2));
+                      .arg(timeText(bar->end - bar->begin)));
 }
 
 }  // namespace coppice::designer

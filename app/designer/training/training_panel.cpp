@@ -58,7 +58,7 @@ QWidget* TrainingPanel::makePlans() {
   m_headline->setTextInteractionFlags(Qt::TextSelectableByMouse);
   setUpRowTable(*m_table, u"trainingPlans"_s, tr("Plans, best first"));
   const QStringList heads{tr("Step ms"), tr("Plan"),   tr("Micro-batches"), tr("GB"),
-                          tr("Compute"), tr("Bubble"), tr("Communication"), tr("Without overlap")};
+                          tr("Compute"), tr("Bubble"), tr("Communication"), tr("No overlap")};
   setHeads(*m_table, heads, -1);
   const QStringList tips{tr("If communication hides behind computation where it can: nothing can be faster"),
                          tr("Sizes of the axes, that of neighbouring ranks first: dp data, cp context, ep experts, tp "
