@@ -2,6 +2,7 @@
 #include "designer/document/figures.hpp"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -44,6 +45,10 @@ QString decimal(const Rational& value, int places) {
 
 QString decimal(const Bandwidth& value, int places) {
   return decimal(value.gigabytesPerSecond(), places);
+}
+
+QString grouped(const Rational& value) {
+  return QLocale(QLocale::English).toString(value.toDouble(), 'f', 0);
 }
 
 QString gigabytes(const Bandwidth& value) {

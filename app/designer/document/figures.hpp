@@ -15,6 +15,8 @@ namespace coppice::designer {
 /// "346.67"
 [[nodiscard]] QString decimal(const Rational& value, int places = 2);
 [[nodiscard]] QString decimal(const Bandwidth& value, int places = 2);
+/// "254,000": rounded to a whole.
+[[nodiscard]] QString grouped(const Rational& value);
 /// "346.67 GB/s"
 [[nodiscard]] QString gigabytes(const Bandwidth& value);
 /// "346.67 = 1040/3", or "300" where that is exact.

@@ -75,7 +75,7 @@ void FrontierChart::addNetworks(const QString& name, const std::vector<int>& net
     QString text =
         QString::fromStdString(point.name) + u'\n' +
         tr("price %1, %2 W\nallreduce %3 GB/s, alltoall %4 GB/s")
-            .arg(decimal(point.bill.total.price), decimal(point.bill.total.watts),
+            .arg(grouped(point.bill.total.price), grouped(point.bill.total.watts),
                  rangeText(bounds.allreduce, bounds.allreduceUpper), rangeText(bounds.alltoall, bounds.alltoallUpper));
     return answer->hasStep ? text + u'\n' + tr("training step, ms: %1").arg(stepText(bounds)) : text;
   });

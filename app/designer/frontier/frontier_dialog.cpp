@@ -102,7 +102,7 @@ QWidget* FrontierDialog::makeAnswer() {
   m_cost->addItems({tr("Price"), tr("Watts")});
   m_gain->setObjectName(u"frontierGain"_s);
   m_gain->setAccessibleName(tr("What is reached on the chart"));
-  m_gain->addItems({tr("Allreduce"), tr("Alltoall")});
+  m_gain->addItems({tr("AllReduce"), tr("AllToAll")});
   m_isAll->setObjectName(u"frontierAll"_s);
   m_isAll->setToolTip(tr("Also those that another network is as good as in everything"));
   m_state->setObjectName(u"frontierState"_s);
@@ -219,7 +219,7 @@ void FrontierDialog::fill() {
     const QSignalBlocker quiet(m_table);
     m_rows.clear();
     m_table->setRowCount(0);
-    QStringList heads{tr("Network"), tr("Price"), tr("Watts"), tr("Allreduce GB/s"), tr("Alltoall GB/s")};
+    QStringList heads{tr("Network"), tr("Price"), tr("Watts"), tr("AllReduce GB/s"), tr("AllToAll GB/s")};
     if (m_answer && m_answer->hasStep) {
       heads << tr("Step ms");
     }
@@ -233,7 +233,7 @@ void FrontierDialog::fill() {
       const workflow::NetworkBounds& bounds = point.bounds;
       QStringList texts{QString::fromStdString(point.name) +
                             (point.preference == bom::Preference::watts ? u", "_s + tr("fewest watts") : QString()),
-                        decimal(point.bill.total.price), decimal(point.bill.total.watts),
+                        grouped(point.bill.total.price), grouped(point.bill.total.watts),
                         rangeText(bounds.allreduce, bounds.allreduceUpper),
                         rangeText(bounds.alltoall, bounds.alltoallUpper)};
       if (m_answer->hasStep) {

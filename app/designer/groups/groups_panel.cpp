@@ -166,7 +166,7 @@ GroupsPanel::GroupsPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(content);
   constexpr int kMargin = 10;
   constexpr int kGap = 6;
-  layout->setContentsMargins(kMargin, kGap, kMargin, 0);
+  layout->setContentsMargins(kMargin, kGap, kMargin, kGap);
   layout->setSpacing(kGap);
   layout->addWidget(m_headline);
   layout->addWidget(state());

@@ -13,6 +13,7 @@
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/elided_combo_box.hpp"
 #include "designer/theme/elided_label.hpp"
+#include "designer/theme/panel_widgets.hpp"
 #include "designer/theme/theme.hpp"
 #include "program/rooted.hpp"
 #include "remote/several.hpp"
@@ -189,8 +190,10 @@ void RunPanel::makePreflight(QWidget* content) {
 }
 
 void RunPanel::makeForm(QWidget* content) {
-  auto* file = plainButton(u"runFile"_s, tr("File…"),
-                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
+  auto* file = iconButton(u"runFile"_s, u"open"_s,
+                          tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
+  file->setProperty("role", u"plain"_s);
+  file->setFocusPolicy(Qt::TabFocus);
   setTabOrder(m_schedule, file);
   connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
   m_form = new QFormLayout;

@@ -18,6 +18,7 @@
 
 #include "designer/document/error_text.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -206,8 +207,11 @@ void OptionForm::addField(const workflow::Option& option) {
     field.left = label;
   }
   if (option.isFile) {
-    field.browse = new QPushButton(tr("Browse…"), this);
+    // Without a word, so that the field has room for the example.
+    field.browse = new QPushButton(icon(u"open"_s), {}, this);
     field.browse->setObjectName(u"browse-"_s + name);
+    field.browse->setToolTip(tr("Browse…"));
+    field.browse->setAccessibleName(tr("Browse for %1").arg(title));
     field.browse->setAutoDefault(false);
     auto* combo = qobject_cast<QComboBox*>(field.editor);
     auto* line = combo != nullptr ? combo->lineEdit() : qobject_cast<QLineEdit*>(field.editor);
@@ -222,6 +226,9 @@ void OptionForm::addField(const workflow::Option& option) {
   }
   if (field.left != nullptr) {
     QWidget* editor = field.browse != nullptr ? beside(field.editor, field.browse, this) : field.editor;
+    if (auto* spin = qobject_cast<QSpinBox*>(field.editor)) {
+      alignWithGroup(*spin, option.group);
+    }
     constexpr int kIndent = 20;  // of what a radio button or a box is for
     field.row = option.kind == workflow::OptionKind::integer && option.unit.empty()
                     ? beside(field.left, editor, this)
@@ -245,6 +252,20 @@ void OptionForm::addField(const workflow::Option& option) {
   }
   group.layout->addWidget(field.row);
   m_fields.push_back(std::move(field));
+}
+
+void OptionForm::alignWithGroup(QSpinBox& added, const std::string& group) {
+  int width = added.sizeHint().width();
+  std::vector<QSpinBox*> column{&added};
+  for (const Field& field : m_fields) {
+    if (auto* spin = qobject_cast<QSpinBox*>(field.editor); spin != nullptr && field.option.group == group) {
+      width = std::max(width, spin->sizeHint().width());
+      column.push_back(spin);
+    }
+  }
+  for (QSpinBox* spin : column) {
+    spin->setMinimumWidth(width);
+  }
 }
 
 void OptionForm::addBelow(const std::string& group, QWidget* widget) {

@@ -4,6 +4,7 @@
 #include <QAbstractButton>
 #include <QLabel>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QString>
 #include <QVBoxLayout>
 #include <QWidget>
@@ -63,6 +64,8 @@ private:
 
   Group& groupOf(const workflow::Option& option);
   void addField(const workflow::Option& option);
+  /// Fields of numbers in a group are equally wide: they stand in a column at the right.
+  void alignWithGroup(QSpinBox& added, const std::string& group);
   [[nodiscard]] QWidget* makeEditor(const workflow::Option& option);
   [[nodiscard]] static std::string textOf(const Field& field);
   void fill(const Field& field, const QString& value);

@@ -2,7 +2,6 @@
 #include "designer/training/training_search.hpp"
 
 #include <QCoreApplication>
-#include <QLocale>
 #include <utility>
 
 #include "designer/document/figures.hpp"
@@ -61,12 +60,6 @@ Outcome search(TrainingAnswer& answer, const workflow::Values& values, const Pro
     return Error{ErrorCode::infeasible, workflow::noPlanWords(*answer.request, answer.choice), {}};
   }
   return Done{};
-}
-
-/// "254,000"
-QString grouped(const Rational& value) {
-  QLocale english(QLocale::English);
-  return english.toString(value.toDouble(), 'f', 0);
 }
 
 }  // namespace

@@ -92,6 +92,13 @@ void TestDesignerExchange::pastedTable() {
 
 void TestDesignerExchange::layerOfExperts() {
   const Shown shown;
+  // The numbers of the group stand in a column.
+  const auto widthOf = [&](const char* option) {
+    return shown.panel->findChild<QSpinBox*>(u"option-"_s + QLatin1String(option))->minimumWidth();
+  };
+  QVERIFY(widthOf("tokens") > 0);
+  QCOMPARE(widthOf("experts"), widthOf("tokens"));
+  QCOMPARE(widthOf("top-k"), widthOf("tokens"));
   QVERIFY(shown.compute(kLayer));
   QCOMPARE(shown.table("exchangeTable")->rowCount(), 2);
   QCOMPARE(shown.cell("exchangeTable", 0, 0), u"Dispatch"_s);

@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "bom/tables.hpp"
+#include "designer/document/figures.hpp"
 #include "designer/frontier/frontier_dialog.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/template_dialog.hpp"
@@ -86,7 +87,7 @@ void TestDesignerFrontier::frontIsThatOfTheFlow() {
   for (std::size_t i = 0; i < front.size(); ++i) {
     const int row = static_cast<int>(i);
     QCOMPARE(shown.dialog->table().item(row, 0)->text(), QString::fromStdString(front[i]->name));
-    QCOMPARE(shown.dialog->table().item(row, 1)->text(), QString::fromStdString(toDecimal(front[i]->bill.total.price)));
+    QCOMPARE(shown.dialog->table().item(row, 1)->text(), grouped(front[i]->bill.total.price));
   }
   // All networks: those of the front and the others.
   shown.dialog->findChild<QCheckBox*>(u"frontierAll"_s)->setChecked(true);
