@@ -19,6 +19,7 @@ RouteFinder::RouteFinder(const fabric::Fabric& fabric, PathPool& pool)
       m_firstOut(rowStarts(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::tail)),
       m_in(numbersByRow(fabric.nodeCount(), fabric.arcs(), &fabric::Arc::head)),
       m_use(fabric.arcs().size(), 0),
+      m_hops(fabric.nodeCount(), -1),
       m_routes(fabric.gpuCount()) {
   for (const fabric::Arc& arc : fabric.arcs()) {
     m_rate.push_back(toGBps(arc.bandwidth));
@@ -39,19 +40,23 @@ PathId RouteFinder::route(Rank from, Rank to) {
 }
 
 std::vector<NodeIndex> RouteFinder::nodesBetween(NodeIndex from, NodeIndex to) {
-  if (m_measured != from) {
-    measure(from);
+  if (m_measured.empty() || m_measured.front() != from) {
+    for (const NodeIndex node : m_measured) {
+      m_hops[node] = -1;
+    }
+    m_measured = {from};
+    m_nextHead = 0;
+    m_hops[from] = 0;
   }
+  measureTo(to);
   return m_hops[to] < 0 ? std::vector<NodeIndex>() : walkBack(from, to);
 }
 
-void RouteFinder::measure(NodeIndex from) {
-  m_measured = from;
-  m_hops.assign(m_fabric.nodeCount(), -1);
-  m_hops[from] = 0;
-  std::vector<NodeIndex> queue{from};
-  for (std::size_t head = 0; head < queue.size(); ++head) {
-    const NodeIndex node = queue[head];
+/// Breadth first, so that all that is nearer is measured when `to` is.
+void RouteFinder::measureTo(NodeIndex to) {
+  const NodeIndex from = m_measured.front();
+  for (; m_hops[to] < 0 && m_nextHead < m_measured.size(); ++m_nextHead) {
+    const NodeIndex node = m_measured[m_nextHead];
     if (node != from && m_fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
       continue;  // GPUs do not relay
     }
@@ -59,7 +64,7 @@ void RouteFinder::measure(NodeIndex from) {
       const NodeIndex next = m_fabric.arcs()[arc].head;
       if (m_hops[next] < 0) {
         m_hops[next] = m_hops[node] + 1;
-        queue.push_back(next);
+        m_measured.push_back(next);
       }
     }
   }

@@ -23,7 +23,7 @@ public:
   [[nodiscard]] std::vector<fabric::NodeIndex> nodesBetween(fabric::NodeIndex from, fabric::NodeIndex to);
 
 private:
-  void measure(fabric::NodeIndex from);
+  void measureTo(fabric::NodeIndex to);
   [[nodiscard]] std::vector<fabric::NodeIndex> walkBack(fabric::NodeIndex from, fabric::NodeIndex to);
 
   const fabric::Fabric& m_fabric;
@@ -32,8 +32,9 @@ private:
   Rows<std::int32_t> m_in;                    ///< arcs by head
   std::vector<double> m_rate;                 ///< by arc, GB/s
   std::vector<double> m_use;                  ///< by arc: routes that pass it
-  fabric::NodeIndex m_measured = -1;          ///< the node that m_hops is measured from
-  std::vector<int> m_hops;                    ///< by node; -1 = not reached
+  std::vector<fabric::NodeIndex> m_measured;  ///< in the order of the search; the first is where it began
+  std::size_t m_nextHead = 0;                 ///< of m_measured: where the search goes on
+  std::vector<int> m_hops;                    ///< by node, from there; -1 = not measured
   std::vector<std::vector<PathId>> m_routes;  ///< by sender, then receiver; empty until the sender's first
 };
 
