@@ -38,8 +38,22 @@ struct Routes {
   std::vector<Rational> links;  ///< to the others from any GPU, the nearest first, at least
 };
 
-/// From one GPU of each orbit. Nothing where there are too many.
-std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& progress) {
+/// Links of each of the shortest routes that the arcs are on.
+int64_t linksOf(const fabric::Fabric& fabric, const std::vector<std::pair<std::int32_t, Rational>>& shares,
+                NodeIndex from, NodeIndex to) {
+  std::map<NodeIndex, NodeIndex> next;
+  for (const auto& [arc, share] : shares) {
+    next[fabric.arcs()[arc].tail] = fabric.arcs()[arc].head;
+  }
+  int64_t links = 0;
+  for (NodeIndex node = from; node != to; node = next.at(node)) {
+    ++links;
+  }
+  return links;
+}
+
+/// From one GPU of each orbit. Nothing where there are too many, or where their shares leave the exact range.
+std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& progress) try {
   const auto graph = symmetry::graphOf(fabric);
   const std::vector<int> orbits =
       symmetry::orbitsOf(graph, symmetry::candidateParts(graph, fabric), kSymmetryWork, progress).ofNode;
@@ -62,10 +76,11 @@ std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& pro
         continue;
       }
       Routes::Kind kind;
-      for (const auto& [arc, share] : shortest.shares(from, to)) {
+      const auto shares = shortest.shares(from, to);
+      for (const auto& [arc, share] : shares) {
         kind.peak = std::max(kind.peak, share / fabric.arcs()[arc].bandwidth);
-        kind.links += share;
       }
+      kind.links = Rational(linksOf(fabric, shares, fabric.gpus()[from], fabric.gpus()[to]));
       kinds.push_back(kind);
       links.push_back(kind.links);
     }
@@ -86,6 +101,8 @@ std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& pro
     }
   }
   return routes;
+} catch (const OverflowError&) {
+  return std::nullopt;
 }
 
 Bandwidth bandwidthOf(const fabric::Fabric& fabric) {

@@ -26,6 +26,9 @@ Int128 gcd(Int128 a, Int128 b) {
 }  // namespace
 
 bool operator<(const Score& a, const Score& b) {
+  if (!a.isKnown || !b.isKnown) {
+    return a.isKnown && !b.isKnown;
+  }
   // One unit is a multiple of the other.
   const Int128 byA = std::max<std::int64_t>(1, b.unit / a.unit);
   const Int128 byB = std::max<std::int64_t>(1, a.unit / b.unit);
@@ -40,7 +43,7 @@ Loads::Loads(const fabric::Fabric& fabric, const Pattern& pattern)
   }
   readPattern(pattern);
   weighLinks();
-  checkRange();
+  checkRange(m_routeUnit);
   m_order.assign(static_cast<std::size_t>(pattern.places), kNobody);
   m_loads.assign(pattern.steps.size() * fabric.arcs().size(), 0);
   m_peaks.assign(pattern.steps.size(), {0, static_cast<std::int64_t>(fabric.arcs().size())});
@@ -81,10 +84,10 @@ void Loads::weighLinks() {
 }
 
 /// All that is sent over the slowest link in turn, and all links together, stay in range.
-void Loads::checkRange() const {
+void Loads::checkRange(std::int64_t routeUnit) const {
   std::int64_t sum = 0;
   for (const Sent& sent : m_sent) {
-    sum = checkedAdd(sum, checkedMul(sent.amount, checkedMul(m_count[sent.step], m_routeUnit)));
+    sum = checkedAdd(sum, checkedMul(sent.amount, checkedMul(m_count[sent.step], routeUnit)));
   }
   Int128 weights = 0;
   for (const std::int64_t weight : m_weight) {
@@ -120,8 +123,9 @@ std::pair<std::size_t, std::size_t> Loads::routeOf(fabric::Rank from, fabric::Ra
 }
 
 void Loads::refine(std::int64_t factor) {
-  m_routeUnit = checkedMul(m_routeUnit, factor);
-  checkRange();
+  const std::int64_t unit = checkedMul(m_routeUnit, factor);
+  checkRange(unit);
+  m_routeUnit = unit;
   for (Part& part : m_parts) {
     part.units *= factor;
   }
@@ -134,13 +138,8 @@ void Loads::refine(std::int64_t factor) {
   m_total *= factor;
 }
 
-void Loads::add(const Sent& sent, int sign) {
-  const fabric::Rank from = m_order[sent.from];
-  const fabric::Rank to = m_order[sent.to];
-  if (from == kNobody || to == kNobody) {
-    return;
-  }
-  const auto [first, last] = routeOf(from, to);
+void Loads::add(const Sent& sent, const std::pair<std::size_t, std::size_t>& route, int sign) {
+  const auto [first, last] = route;
   std::int64_t* const loads = m_loads.data() + static_cast<std::size_t>(sent.step) * m_fabric.arcs().size();
   Int128 total = 0;
   Peak& peak = m_peaks[sent.step];
@@ -177,13 +176,20 @@ void Loads::set(std::span<const fabric::Rank> order) {
       }
     }
   }
-  for (const std::int32_t message : changed) {
-    add(m_sent[message], -1);
+  // A route that is new may leave the range: all of them before anything changes.
+  std::vector<std::pair<std::size_t, std::size_t>> routes;
+  routes.reserve(2 * changed.size());
+  for (const std::span<const fabric::Rank> of : {std::span<const fabric::Rank>(m_order), order}) {
+    for (const std::int32_t message : changed) {
+      const fabric::Rank from = of[m_sent[message].from];
+      const fabric::Rank to = of[m_sent[message].to];
+      routes.push_back(from == kNobody || to == kNobody ? std::pair<std::size_t, std::size_t>() : routeOf(from, to));
+    }
+  }
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    add(m_sent[changed[i % changed.size()]], routes[i], i < changed.size() ? -1 : 1);
   }
   m_order.assign(order.begin(), order.end());
-  for (const std::int32_t message : changed) {
-    add(m_sent[message], 1);
-  }
 }
 
 Score Loads::score() {

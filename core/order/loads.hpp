@@ -30,6 +30,7 @@ struct Score {
   std::int64_t busiest = 0;
   Int128 total = 0;
   std::int64_t unit = 1;  ///< parts of a whole route
+  bool isKnown = true;    ///< false = the loads leave the exact range: worse than all others
 
   friend bool operator<(const Score& a, const Score& b);
 };
@@ -44,7 +45,8 @@ public:
   Loads(const Loads&) = delete;
   Loads& operator=(const Loads&) = delete;
 
-  /// @param order the GPU at each place, or kNobody, whose messages are not sent. Throws OverflowError.
+  /// @param order the GPU at each place, or kNobody, whose messages are not sent. Throws OverflowError; the order is
+  /// the one before then.
   void set(std::span<const fabric::Rank> order);
   [[nodiscard]] Score score();
   /// Links looked at so far.
@@ -77,10 +79,10 @@ private:
 
   void readPattern(const Pattern& pattern);
   void weighLinks();
-  void checkRange() const;
+  void checkRange(std::int64_t routeUnit) const;
   std::pair<std::size_t, std::size_t> routeOf(fabric::Rank from, fabric::Rank to);
   void refine(std::int64_t factor);
-  void add(const Sent& sent, int sign);
+  void add(const Sent& sent, const std::pair<std::size_t, std::size_t>& route, int sign);
   [[nodiscard]] Int128 totalOf(int arc) const;
   [[nodiscard]] InverseBandwidth inTime(Int128 units) const;
 

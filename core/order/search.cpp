@@ -172,10 +172,11 @@ public:
 
   Answer run(const Hosts& hosts) {
     Answer answer;
-    scoreOf(m_present);
+    m_loads.set(m_present);
     answer.given = worth();
     m_best = m_given;
-    m_bestScore = scoreOf(m_given);
+    m_loads.set(m_given.order());
+    m_bestScore = m_loads.score();
     if (isUniform(m_pattern)) {
       answer.hasTriedAll = true;
     } else {
@@ -208,7 +209,11 @@ private:
     if (m_loads.work() > m_limit) {
       throw WorkDone{};
     }
-    m_loads.set(order);
+    try {
+      m_loads.set(order);
+    } catch (const OverflowError&) {
+      return {.isKnown = false};  // routes that divide over many parts
+    }
     return m_loads.score();
   }
   Score scoreOf(const Arrangement& arrangement) { return scoreOf(arrangement.order()); }
@@ -370,6 +375,7 @@ private:
     }
   }
 
+  /// nullopt where it divides hosts, or is not known.
   std::optional<Score> scoreOf(const DigitRule& rule) {
     const auto made = fromThings(orderBy(*m_grid, rule));
     if (!made) {
@@ -377,7 +383,7 @@ private:
     }
     const Score score = scoreOf(*made);
     keep(*made, score);
-    return score;
+    return score.isKnown ? std::optional(score) : std::nullopt;
   }
 
   /// Changes that are better are made until none is.
@@ -558,6 +564,9 @@ private:
   /// Whether an order that begins like this may be better than the best one.
   bool mayBeBetter() {
     const Score score = scoreOf(m_order);
+    if (!score.isKnown) {
+      throw WorkDone{};
+    }
     const Int128 known = score.time * std::max<std::int64_t>(1, m_bestScore.unit / score.unit);
     return known < m_bestScore.time * std::max<std::int64_t>(1, score.unit / m_bestScore.unit);
   }

@@ -10,6 +10,7 @@
 
 #include "baselines/baselines.hpp"
 #include "order/grid.hpp"
+#include "order/loads.hpp"
 #include "order/search.hpp"
 #include "simulate/routes.hpp"
 #include "support/preset_fabrics.hpp"
@@ -172,6 +173,9 @@ private slots:
   void wrongOrdersAreFound();
   void ranksApartOnTheirHosts();
   void boundOfACube();
+  void largeTori_data();
+  void largeTori();
+  void orderOutOfRange();
   void gridsOfFabrics_data();
   void gridsOfFabrics();
   void ordersOfGrids_data();
@@ -379,6 +383,48 @@ void TestOrder::ranksApartOnTheirHosts() {
 /// All of a leaf outside would be 16 x 63/64 bytes over 100 GB/s, and the links of the GPUs take a/50 in any case. Of
 /// the three exchanges that eight corners of a cube keep inside, 3/4 each of the four largest save what can be saved:
 /// 63/400 less 3/4 x 16 x 60/64 over 100 GB/s is 18/400.
+void TestOrder::largeTori_data() {
+  QTest::addColumn<QString>("dims");
+  QTest::newRow("1,024 GPUs") << "16x8x8";
+  QTest::newRow("long") << "32x32";
+  QTest::newRow("2,048 GPUs") << "16x16x8";
+}
+
+/// Routes from corner to corner divide over so many parts that no common unit is in range: such orders are passed over.
+void TestOrder::largeTori() {
+  QFETCH(QString, dims);
+  const fabric::Fabric fabric = presetFabric(QStringLiteral("torus dims=") + dims);
+  const order::Hosts hosts = order::hostsOf(fabric);
+  const order::Pattern pattern = must(order::patternOf("ring", Collective::allgather, sizesOf(hosts)));
+  const order::Answer answer = must(order::bestOrder(fabric, pattern, hosts, {.work = 3'000'000}));
+  QVERIFY(answer.best.time.perGBps().isPositive());
+  QVERIFY(!(answer.given.time < answer.best.time));
+  QVERIFY(answer.bound && !(answer.best.time < answer.bound->time));
+  std::vector<fabric::Rank> sorted = answer.order;
+  std::sort(sorted.begin(), sorted.end());
+  for (fabric::Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    QCOMPARE(sorted[rank], rank);
+  }
+}
+
+/// An order whose loads leave the range leaves those of the order before.
+void TestOrder::orderOutOfRange() {
+  const fabric::Fabric fabric = presetFabric("torus dims=16x16x8");
+  const order::Pattern pattern = must(order::patternOf("ring", Collective::allgather, std::vector<int>(2048, 1)));
+  order::Loads loads(fabric, pattern);
+  std::vector<fabric::Rank> order(2048);
+  std::iota(order.begin(), order.end(), 0);
+  loads.set(order);
+  const auto time = loads.time();
+  const std::vector<fabric::Rank> inTurn = order;
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same each time
+  std::shuffle(order.begin(), order.end(), random);
+  QVERIFY_EXCEPTION_THROWN(loads.set(order), OverflowError);
+  QCOMPARE(loads.time(), time);
+  loads.set(inTurn);
+  QCOMPARE(loads.time(), time);
+}
+
 void TestOrder::boundOfACube() {
   const fabric::Fabric fabric = presetFabric("fat-tree-2 leaves=8 gpus_per_leaf=8 oversubscription=4");
   const order::Hosts hosts = order::hostsOf(fabric);
