@@ -526,14 +526,16 @@ void CanvasView::paintLive(QPainter& painter) {
   }
   if (m_pointNote) {
     live.paintWay(m_pointNote->way);
-  } else if (const LineItem* line = m_scene.line(m_hovered.link())) {
-    live.paintLineLabel(*line, m_hoverNote);
   }
   if (hasFocus() && m_selection.current().isValid()) {
     live.paintCursor(m_selection.current());
   }
   if (m_pulse.state() == QAbstractAnimation::Running) {
     live.paintPulse(m_pulsing, m_pulse.currentValue().toDouble());
+  }
+  // Above the cursor: both may be of one link.
+  if (const LineItem* line = m_scene.line(m_hovered.link()); line != nullptr && !m_pointNote) {
+    live.paintLineLabel(*line, m_hoverNote);
   }
   if (m_drops.dragged() != nullptr) {
     m_drops.dragged()->paint(painter);

@@ -93,6 +93,9 @@ void PropertiesPanel::rebuild() {
   const QString focusName = focused != nullptr && focused->hasFocus() ? focused->objectName() : QString();
   m_body = new QWidget;
   m_form = new QFormLayout(m_body);
+  // In line with the title and with the card above.
+  constexpr QMargins kMargins(14, 6, 14, 8);
+  m_form->setContentsMargins(kMargins);
   m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   m_form->setRowWrapPolicy(QFormLayout::DontWrapRows);
   if (m_editor) {
