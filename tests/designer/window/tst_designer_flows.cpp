@@ -113,7 +113,7 @@ void TestDesignerFlows::aReportOfOnePage() {
   const std::string html = *io::readFile(f.dir.filePath(u"report.html"_s).toStdString());
   const CutView& cut = f.editor()->bound().bound()->cuts.front();
   for (const QString& said : {u"266.67 GB/s"_s, u"800/3"_s, u"four &lt;boxes&gt;"_s, u"data:image/png;base64,"_s,
-                              cut.sentence.toHtmlEscaped(), u"32 GPUs"_s}) {
+                              cut.sentence.toHtmlEscaped(), u"32 GPUs"_s, u"any of 64 like b0g0 – b0nic0"_s}) {
     QVERIFY2(html.find(said.toStdString()) != std::string::npos, qPrintable(said));
   }
   const std::string pdf = *io::readFile(f.dir.filePath(u"report.pdf"_s).toStdString());

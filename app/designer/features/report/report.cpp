@@ -5,11 +5,15 @@
 #include <QCoreApplication>
 #include <QDate>
 #include <QFile>
+#include <QLocale>
 #include <QPageLayout>
 #include <QPdfWriter>
 #include <QTextDocument>
 #include <QUrl>
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <vector>
 
 #include "designer/document/figures.hpp"
 #include "designer/theme/fonts.hpp"
@@ -27,8 +31,44 @@ struct ReportTexts {
 constexpr int kPictureWidth = 640;
 constexpr int kPictureHeight = 330;
 
-/// "+1 GB/s gains" of all rows that gain nothing say nothing: the first rows are those that matter.
-QString tableOf(const Ranking& ranking, const QStringList& headers) {
+/// Rows of a table with the same figures: one of them stands for all.
+struct AlikeRows {
+  const RankedRow* first;
+  std::size_t count;
+};
+
+/// Single links with the same figures together, each group where its first row was.
+std::vector<AlikeRows> alikeRows(const std::vector<RankedRow>& rows) {
+  std::vector<AlikeRows> groups;
+  std::map<QStringList, std::size_t> known;
+  for (const RankedRow& row : rows) {
+    if (row.elements.size() == 1) {
+      QStringList figures;
+      for (std::size_t column = 1; column < row.cells.size(); ++column) {
+        figures << row.cells[column].text;
+      }
+      const auto [group, isNew] = known.try_emplace(figures, groups.size());
+      if (!isNew) {
+        ++groups[group->second].count;
+        continue;
+      }
+    }
+    groups.push_back({&row, 1});
+  }
+  return groups;
+}
+
+/// Every row for itself.
+std::vector<AlikeRows> eachRow(const std::vector<RankedRow>& rows) {
+  std::vector<AlikeRows> groups;
+  for (const RankedRow& row : rows) {
+    groups.push_back({&row, 1});
+  }
+  return groups;
+}
+
+/// The first groups are those that matter.
+QString tableOf(const Ranking& ranking, const std::vector<AlikeRows>& groups, const QStringList& headers) {
   if (ranking.rows.empty()) {
     return u"<p class=\"quiet\">"_s + ranking.why.toHtmlEscaped() + u"</p>"_s;
   }
@@ -41,18 +81,23 @@ QString tableOf(const Ranking& ranking, const QStringList& headers) {
     html += u"<th align=\"%1\">%2</th>"_s.arg(align(static_cast<std::size_t>(column)), headers[column].toHtmlEscaped());
   }
   html += u"</tr>"_s;
-  const std::size_t rows = std::min(ranking.rows.size(), kReportRows);
-  for (std::size_t row = 0; row < rows; ++row) {
+  const std::size_t shown = std::min(groups.size(), kReportRows);
+  std::size_t left = ranking.rows.size();
+  for (std::size_t i = 0; i < shown; ++i) {
     html += u"<tr>"_s;
-    const std::vector<RankedCell>& line = ranking.rows[row].cells;
-    for (std::size_t column = 0; column < line.size(); ++column) {
-      html += u"<td align=\"%1\">%2</td>"_s.arg(align(column), line[column].text.toHtmlEscaped());
+    const auto& [row, count] = groups[i];
+    left -= count;
+    for (std::size_t column = 0; column < row->cells.size(); ++column) {
+      const QString& text = row->cells[column].text;
+      const bool isName = column == 0 && count > 1;
+      html += u"<td align=\"%1\">%2</td>"_s.arg(
+          align(column), (isName ? ReportTexts::tr("any of %1 like %2").arg(count).arg(text) : text).toHtmlEscaped());
     }
     html += u"</tr>"_s;
   }
   html += u"</table>"_s;
-  if (ranking.rows.size() > rows) {
-    html += u"<p class=\"quiet\">"_s + ReportTexts::tr("and %1 more").arg(ranking.rows.size() - rows) + u"</p>"_s;
+  if (left > 0) {
+    html += u"<p class=\"quiet\">"_s + ReportTexts::tr("and %1 more").arg(left) + u"</p>"_s;
   }
   return html;
 }
@@ -61,7 +106,8 @@ Outcome savePage(const Report& report, const QString& path) {
   QPdfWriter writer(path);
   writer.setTitle(report.title);
   writer.setCreator(u"Coppice"_s);
-  writer.setPageSize(QPageSize(QPageSize::A4));
+  const bool isLetter = QLocale::system().measurementSystem() == QLocale::ImperialUSSystem;
+  writer.setPageSize(QPageSize(isLetter ? QPageSize::Letter : QPageSize::A4));
   constexpr double kMargin = 14;  // mm
   writer.setPageMargins({kMargin, kMargin, kMargin, kMargin}, QPageLayout::Millimeter);
   constexpr double kPixels = 12;
@@ -134,11 +180,11 @@ QString reportHtml(const Report& report, const QString& picture) {
     }
   }
   html += u"<h2>%1</h2>%2"_s.arg(ReportTexts::tr("What more bandwidth would gain"),
-                                 tableOf(report.upgrades, upgradeHeaders()));
-  html +=
-      u"<h2>%1</h2>%2"_s.arg(ReportTexts::tr("What a failure would cost"), tableOf(report.failures, damageHeaders()));
+                                 tableOf(report.upgrades, alikeRows(report.upgrades.rows), upgradeHeaders()));
+  html += u"<h2>%1</h2>%2"_s.arg(ReportTexts::tr("What a failure would cost"),
+                                 tableOf(report.failures, eachRow(report.failures.rows), damageHeaders()));
   html += u"<p class=\"quiet\">%1</p>"_s.arg(
-      (ReportTexts::tr("All figures are exact; bandwidths are GB/s per direction. Coppice") +
+      (ReportTexts::tr("All figures are exact; bandwidths are GB/s per direction. Made with Coppice.") +
        (report.command.isEmpty() ? QString() : u" · "_s + report.command))
           .toHtmlEscaped());
   return html + u"</body></html>"_s;
