@@ -97,8 +97,6 @@ void MachinesPanel::setUpWidgets() {
   m_list->setAllColumnsShowFocus(true);
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  // Hosts of a cluster begin alike and differ at the end.
-  m_list->setTextElideMode(Qt::ElideMiddle);
   m_list->header()->setStretchLastSection(false);
   m_list->header()->setMinimumSectionSize(1);
   m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);

@@ -194,6 +194,9 @@ void RunPanel::makeForm(QWidget* content) {
                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
   file->setProperty("role", u"plain"_s);
   file->setFocusPolicy(Qt::TabFocus);
+  // The names of schedules need the room.
+  constexpr int kFileWidth = 32;
+  file->setFixedWidth(kFileWidth);
   setTabOrder(m_schedule, file);
   connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
   m_form = new QFormLayout;
