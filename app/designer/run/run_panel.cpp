@@ -192,11 +192,7 @@ void RunPanel::makePreflight(QWidget* content) {
 void RunPanel::makeForm(QWidget* content) {
   auto* file = iconButton(u"runFile"_s, u"open"_s,
                           tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
-  file->setProperty("role", u"plain"_s);
   file->setFocusPolicy(Qt::TabFocus);
-  // The names of schedules need the room.
-  constexpr int kFileWidth = 32;
-  file->setFixedWidth(kFileWidth);
   setTabOrder(m_schedule, file);
   connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
   m_form = new QFormLayout;
