@@ -17,6 +17,7 @@
 #include <limits>
 
 #include "designer/document/error_text.hpp"
+#include "designer/jobs/bound.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 
@@ -154,7 +155,9 @@ QWidget* OptionForm::makeEditor(const workflow::Option& option) {
     case workflow::OptionKind::choice: {
       auto* combo = new QComboBox(this);
       for (const std::string& word : option.words) {
-        combo->addItem(QString::fromStdString(word));
+        const auto collective = option.name == "collective" ? parseCollective(word) : std::nullopt;
+        const QString value = QString::fromStdString(word);
+        combo->addItem(collective ? collectiveName(*collective) : value, value);
       }
       connect(combo, &QComboBox::currentIndexChanged, this, &OptionForm::tell);
       return combo;
@@ -296,7 +299,7 @@ std::string OptionForm::textOf(const Field& field) {
     return std::to_string(spin->value());
   }
   if (const auto* combo = qobject_cast<const QComboBox*>(field.editor)) {
-    return combo->currentText().trimmed().toStdString();
+    return (combo->isEditable() ? combo->currentText().trimmed() : combo->currentData().toString()).toStdString();
   }
   if (const auto* box = qobject_cast<const QCheckBox*>(field.editor)) {
     return box->isChecked() ? "true" : "";
@@ -326,7 +329,11 @@ void OptionForm::fill(const Field& field, const QString& value) {
       spin->setValue((value.isEmpty() ? suggestion : value).toInt());
     }
   } else if (auto* combo = qobject_cast<QComboBox*>(field.editor)) {
-    combo->setCurrentText(value);
+    if (combo->isEditable()) {
+      combo->setCurrentText(value);
+    } else if (const int index = combo->findData(value); index >= 0) {
+      combo->setCurrentIndex(index);
+    }
   } else if (auto* box = qobject_cast<QCheckBox*>(field.editor)) {
     box->setChecked(value == u"true" && box->isEnabled());
   } else if (auto* line = qobject_cast<QLineEdit*>(field.editor)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QClipboard>
+#include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
@@ -215,6 +216,7 @@ void TestDesignerGroups::faultsAreSaid() {
 void TestDesignerGroups::copiesACommand() {
   const Groups shown;
   shown.panel->form().setValues({{"mesh", "2x8"}, {"axis", "0,1"}, {"collective", "allreduce"}, {"relay", "true"}});
+  QCOMPARE(shown.panel->findChild<QComboBox*>(u"option-collective"_s)->currentText(), u"AllReduce"_s);
   shown.panel->findChild<QToolButton*>(u"groupsCopy"_s)->click();
   QCOMPARE(QGuiApplication::clipboard()->text(),
            u"coppice-cli optimum fabric.fabric.json --axis 0,1 --collective allreduce --mesh 2x8 --relay"_s);
