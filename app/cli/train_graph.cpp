@@ -3,6 +3,7 @@
 
 #include "base/comma_list.hpp"
 #include "base/text.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "io/training_json.hpp"
 #include "text.hpp"
 #include "train_front.hpp"
@@ -101,13 +102,13 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
       return workflow::optionError(name, "a graph has no layers to repeat", "leave it out");
     }
   }
-  const auto request = workflow::readTrainingGraph(options.values);
-  if (!request) {
-    return request.error();
-  }
   auto loaded = loadFabric(source, progress);
   if (!loaded) {
     return loaded.error();
+  }
+  const auto request = workflow::readTrainingGraph(options.values, fabric::namesOf(loaded->fabric));
+  if (!request) {
+    return request.error();
   }
   workflow::Clock clock;
   const auto answers = workflow::searchGraph(loaded->fabric, *request, options.mesh, progress);

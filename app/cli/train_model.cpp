@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "text.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/training_job.hpp"
@@ -58,7 +59,7 @@ Result<ModelRequest> readModelRequest(const ModelOptions& options, const FabricO
   if (!loaded) {
     return loaded.error();
   }
-  auto training = workflow::readTraining(options.values);
+  auto training = workflow::readTraining(options.values, fabric::namesOf(loaded->fabric));
   return training ? Result(ModelRequest{*std::move(loaded), *std::move(training)}) : training.error();
 }
 

@@ -5,6 +5,7 @@
 
 #include "alltoall/alltoall.hpp"
 #include "base/bus_factor.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/tied_cuts.hpp"
 #include "live/cut_bound.hpp"
@@ -286,7 +287,7 @@ py::list train(const LoadedFabric& loaded, const Values& options, const py::obje
     workflow::TrainingChoice choice;
   };
   const Chosen chosen = compute(listener, [&](const Progress& progress) -> Result<Chosen> {
-    auto request = workflow::readTraining(options);
+    auto request = workflow::readTraining(options, fabric::namesOf(loaded.fabric));
     if (!request) {
       return request.error();
     }

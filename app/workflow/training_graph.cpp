@@ -72,7 +72,7 @@ bool asksForGraph(const Values& given) {
   return text && (io::fx::isFxText(*text) || io::isTrainingProblem(*text));
 }
 
-Result<GraphRequest> readTrainingGraph(const Values& given) {
+Result<GraphRequest> readTrainingGraph(const Values& given, std::string_view names) {
   const auto values = OptionValues::read(trainingOptions(), given);
   if (!values) {
     return values.error();
@@ -82,7 +82,7 @@ Result<GraphRequest> readTrainingGraph(const Values& given) {
       return optionError(name, "a graph has its own sizes, and is one step", "leave it out");
     }
   }
-  auto machine = readTrainingMachine(*values);
+  auto machine = readTrainingMachine(*values, names);
   if (!machine) {
     return machine.error();
   }

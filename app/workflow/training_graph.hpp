@@ -25,7 +25,7 @@ struct GraphRequest {
 [[nodiscard]] bool asksForGraph(const Values& given);
 /// Errors: badUsage naming the option, also where an option is of a model alone; those of io::readFxGraph and
 /// io::readTrainingProblem.
-[[nodiscard]] Result<GraphRequest> readTrainingGraph(const Values& given);
+[[nodiscard]] Result<GraphRequest> readTrainingGraph(const Values& given, std::string_view names = {});
 
 struct MeshAnswer {
   std::string mesh;  ///< "16x8"

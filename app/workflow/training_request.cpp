@@ -2,10 +2,12 @@
 #include "workflow/training_request.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "base/ascii.hpp"
 #include "base/comma_list.hpp"
+#include "base/gpu_names.hpp"
 #include "base/text.hpp"
 #include "io/fx_text.hpp"
 #include "io/model_json.hpp"
@@ -16,6 +18,8 @@ namespace coppice::workflow {
 namespace {
 
 using std::int64_t;
+
+constexpr const char* kByNames = "auto";
 
 /// A preset, or a file config.json.
 Result<training::Model> readModel(const std::string& nameOrFile) {
@@ -44,6 +48,30 @@ Result<training::Device> readDevice(const std::string& name) {
   }
   return optionError("gpu", "there is no GPU " + inQuotes(name),
                      "use " + commaList(training::devicePresets(), &training::Device::name));
+}
+
+training::Device deviceNamed(std::string_view text) {
+  std::vector<training::Device> presets(training::devicePresets().begin(), training::devicePresets().end());
+  // GB200 is no B200.
+  std::stable_sort(presets.begin(), presets.end(),
+                   [](const auto& a, const auto& b) { return a.name.size() > b.name.size(); });
+  std::string names = lowered(text);
+  std::optional<training::Device> slowest;
+  const auto take = [&](const training::Device& device) {
+    slowest = !slowest || device.gflops < slowest->gflops ? device : *slowest;
+  };
+  for (const training::Device& device : presets) {
+    // "MI250" stands for MI250X too.
+    const std::string_view name = device.name.substr(0, device.name.find_last_not_of('x') + 1);
+    for (std::size_t at = names.find(name); at != std::string::npos; at = names.find(name, at)) {
+      take(device);
+      names.replace(at, name.size(), name.size(), ' ');
+    }
+  }
+  if (const auto capability = namedCapability(text); capability && !slowest) {
+    take(*readDevice(*capability >= 100 ? "b200" : *capability >= 90 ? "h100" : *capability >= 80 ? "a100" : "v100"));
+  }
+  return slowest ? *slowest : *readDevice("h100");
 }
 
 /// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step.
@@ -122,11 +150,11 @@ const std::vector<Option>& trainingOptions() {
     for (const training::ModelPreset& preset : training::modelPresets()) {
       models.push_back(preset.model.name);
     }
-    std::vector<std::string> devices;
+    std::vector<std::string> devices{kByNames};
     for (const training::Device& device : training::devicePresets()) {
       devices.emplace_back(device.name);
     }
-    std::string deviceHelp = "Peak rate and memory: ";
+    std::string deviceHelp = "Peak rate and memory; auto is the GPU that the fabric names, else h100: ";
     for (std::size_t i = 0; i < devices.size(); ++i) {
       deviceHelp += (i == 0 ? "" : i + 1 == devices.size() ? " or " : ", ") + devices[i];
     }
@@ -142,7 +170,7 @@ const std::vector<Option>& trainingOptions() {
          .title = "GPU",
          .help = deviceHelp,
          .kind = OptionKind::choice,
-         .defaultText = "h100",
+         .defaultText = kByNames,
          .words = devices},
         {.name = "precision",
          .title = "Precision",
@@ -202,8 +230,9 @@ const std::vector<Option>& trainingOptions() {
   return kOptions;
 }
 
-Result<TrainingMachine> readTrainingMachine(const OptionValues& values) {
-  const auto device = readDevice(values.text("gpu"));
+Result<TrainingMachine> readTrainingMachine(const OptionValues& values, std::string_view names) {
+  const std::string gpu = values.text("gpu");
+  const auto device = gpu == kByNames ? Result(deviceNamed(names)) : readDevice(gpu);
   if (!device) {
     return device.error();
   }
@@ -231,7 +260,7 @@ Result<TrainingMachine> readTrainingMachine(const OptionValues& values) {
   return machine;
 }
 
-Result<TrainingRequest> readTraining(const Values& given) {
+Result<TrainingRequest> readTraining(const Values& given, std::string_view names) {
   const auto values = OptionValues::read(trainingOptions(), given);
   if (!values) {
     return values.error();
@@ -240,7 +269,7 @@ Result<TrainingRequest> readTraining(const Values& given) {
   if (!model) {
     return model.error();
   }
-  const auto machine = readTrainingMachine(*values);
+  const auto machine = readTrainingMachine(*values, names);
   if (!machine) {
     return machine.error();
   }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "training/layout.hpp"
@@ -32,11 +33,13 @@ struct TrainingRequest {
 /// Model, GPU, batch, sequence, memory, efficiency, recomputation, sizes of axes, and tokens of a training.
 [[nodiscard]] const std::vector<Option>& trainingOptions();
 
-/// @param values  of trainingOptions(). Errors: badUsage naming the option.
-[[nodiscard]] Result<TrainingMachine> readTrainingMachine(const OptionValues& values);
+/// @param values  of trainingOptions()  @param names  of a fabric (fabric::namesOf), which tell the GPU where the
+/// option leaves it open: of several kinds the slowest, for which the others wait; of none the H100. Errors: badUsage
+/// naming the option.
+[[nodiscard]] Result<TrainingMachine> readTrainingMachine(const OptionValues& values, std::string_view names);
 
-/// Without a batch, a step has about 4 million tokens; without a sequence, its length is 8192. Errors: badUsage naming
-/// the option; those of io::readModelConfig.
-[[nodiscard]] Result<TrainingRequest> readTraining(const Values& given);
+/// @param names  as above  Without a batch, a step has about 4 million tokens; without a sequence, its length is 8192.
+/// Errors: badUsage naming the option; those of io::readModelConfig.
+[[nodiscard]] Result<TrainingRequest> readTraining(const Values& given, std::string_view names = {});
 
 }  // namespace coppice::workflow

@@ -56,7 +56,34 @@ private slots:
   void orderOfRanks();
   void files();
   void badFolder();
+  void gpuByNames_data();
+  void gpuByNames();
 };
+
+void TestTrainingExport::gpuByNames_data() {
+  QTest::addColumn<QString>("names");
+  QTest::addColumn<QString>("gpu");
+  const auto row = [](const char* names, const char* gpu) { QTest::newRow(names) << names << gpu; };
+  row("2x DGX A100", "a100");
+  row("DGX-1 V100", "v100");
+  row("DGX-2", "v100");
+  row("HGX MI300X", "mi300x");
+  row("MI250", "mi250x");
+  row("GB200 NVL72", "gb200");
+  row("DGX B200", "b200");
+  row("AWS P5", "h100");
+  row("A100 boxes beside H100 boxes", "a100");
+  row("my cluster", "h100");
+}
+
+void TestTrainingExport::gpuByNames() {
+  QFETCH(QString, names);
+  const auto request = workflow::readTraining({{"model", "llama-3-8b"}}, names.toStdString());
+  QVERIFY(request);
+  QTEST(QString::fromStdString(std::string(request->device.name)), "gpu");
+  const auto given = workflow::readTraining({{"model", "llama-3-8b"}, {"gpu", "h200"}}, names.toStdString());
+  QVERIFY(given && given->device.name == "h200");
+}
 
 void TestTrainingExport::flagsMultiplyToTheGpus_data() {
   QTest::addColumn<QString>("preset");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "designer/document/figures.hpp"
+#include "fabric/likely_gpu.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -16,13 +17,13 @@ struct TrainingTexts {
 };
 
 Outcome searchGraphFile(TrainingAnswer& answer, const workflow::Values& values, const Progress& progress) {
-  auto request = workflow::readTrainingGraph(values);
-  if (!request) {
-    return request.error();
-  }
   auto fabric = fabric::Fabric::build(*answer.snapshot.facts);
   if (!fabric) {
     return fabric.error();
+  }
+  auto request = workflow::readTrainingGraph(values, fabric::namesOf(*fabric));
+  if (!request) {
+    return request.error();
   }
   auto meshes = workflow::searchGraph(*fabric, *request, {}, progress);
   if (!meshes) {
@@ -41,13 +42,13 @@ Outcome search(TrainingAnswer& answer, const workflow::Values& values, const Pro
   if (workflow::asksForGraph(values)) {
     return searchGraphFile(answer, values, progress);
   }
-  auto request = workflow::readTraining(values);
-  if (!request) {
-    return request.error();
-  }
   auto fabric = fabric::Fabric::build(*answer.snapshot.facts);
   if (!fabric) {
     return fabric.error();
+  }
+  auto request = workflow::readTraining(values, fabric::namesOf(*fabric));
+  if (!request) {
+    return request.error();
   }
   auto choice = workflow::chooseTraining(*fabric, request->demand, request->limits, progress);
   if (!choice) {
