@@ -390,7 +390,7 @@ void TestOrder::largeTori_data() {
   QTest::newRow("2,048 GPUs") << "16x16x8";
 }
 
-/// Routes from corner to corner divide over so many parts that no common unit is in range: such orders are passed over.
+/// Shares of routes from corner to corner have no common unit in range: the search skips such orders.
 void TestOrder::largeTori() {
   QFETCH(QString, dims);
   const fabric::Fabric fabric = presetFabric(QStringLiteral("torus dims=") + dims);
