@@ -310,9 +310,7 @@ Result<FrontierQuestion> readFrontier(const Values& values) {
   FrontierRequest request{*std::move(variants), priced->floor};
   const Values step = valuesOf(values, stepOptions());
   if (const auto model = step.find("model"); model != step.end() && !model->second.empty()) {
-    std::string box = request.variants.box;
-    std::replace(box.begin(), box.end(), '-', ' ');
-    auto training = readTraining(step, box + ' ' + request.variants.box);
+    auto training = readTraining(step, request.variants.box);
     if (!training) {
       return training.error();
     }

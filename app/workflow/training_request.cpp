@@ -2,7 +2,6 @@
 #include "workflow/training_request.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <sstream>
 
 #include "base/ascii.hpp"
@@ -51,27 +50,19 @@ Result<training::Device> readDevice(const std::string& name) {
 }
 
 training::Device deviceNamed(std::string_view text) {
-  std::vector<training::Device> presets(training::devicePresets().begin(), training::devicePresets().end());
-  // GB200 is no B200.
-  std::stable_sort(presets.begin(), presets.end(),
-                   [](const auto& a, const auto& b) { return a.name.size() > b.name.size(); });
-  std::string names = lowered(text);
-  std::optional<training::Device> slowest;
-  const auto take = [&](const training::Device& device) {
-    slowest = !slowest || device.gflops < slowest->gflops ? device : *slowest;
-  };
+  const auto presets = training::devicePresets();
+  std::vector<std::string_view> names;
   for (const training::Device& device : presets) {
-    // "MI250" stands for MI250X too.
-    const std::string_view name = device.name.substr(0, device.name.find_last_not_of('x') + 1);
-    for (std::size_t at = names.find(name); at != std::string::npos; at = names.find(name, at)) {
-      take(device);
-      names.replace(at, name.size(), name.size(), ' ');
-    }
+    names.push_back(device.name.substr(0, device.name.find_last_not_of('x') + 1));  // MI250 stands for MI250X too
   }
-  if (const auto capability = namedCapability(text); capability && !slowest) {
-    take(*readDevice(*capability >= 100 ? "b200" : *capability >= 90 ? "h100" : *capability >= 80 ? "a100" : "v100"));
+  const std::vector<std::size_t> found = wordsIn(text, names);
+  if (!found.empty()) {
+    return presets[*std::min_element(found.begin(), found.end(), [&](std::size_t a, std::size_t b) {
+      return presets[a].gflops < presets[b].gflops;
+    })];
   }
-  return slowest ? *slowest : *readDevice("h100");
+  const int capability = namedCapability(text).value_or(90);
+  return *readDevice(capability >= 100 ? "b200" : capability >= 90 ? "h100" : capability >= 80 ? "a100" : "v100");
 }
 
 /// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "base/ascii.hpp"
@@ -18,18 +19,44 @@ struct GpuKind {
   int multiprocessors;    ///< that are enabled
 };
 
-/// From the architecture white papers of NVIDIA and the data sheets of AMD Instinct. What is named by more words comes
-/// first: the H100 has 132 multiprocessors as a module of such boxes, and 114 as a card.
+/// From the architecture white papers of NVIDIA and the data sheets of AMD Instinct. The H100 has 132 multiprocessors
+/// as a module of such boxes, and 114 as a card.
 constexpr GpuKind kKinds[] = {{"b300", 103, 148},   {"b200", 100, 148},  {"dgx h100", 90, 132}, {"hgx h100", 90, 132},
                               {"nd h100", 90, 132}, {"aws p5", 90, 132}, {"h100", 90, 114},     {"h200", 90, 132},
-                              {"h800", 90, 114},    {"a100", 80, 108},   {"v100", 70, 80},      {"dgx-2", 70, 80},
+                              {"h800", 90, 114},    {"a100", 80, 108},   {"v100", 70, 80},      {"dgx 2", 70, 80},
                               {"ndv2", 70, 80},     {"mi355", 0, 256},   {"mi325", 0, 304},     {"mi300", 0, 304},
                               {"mi250", 0, 104},    {"mi50", 0, 60}};
 
+std::string plain(std::string_view text) {
+  std::string names = lowered(text);
+  std::replace_if(
+      names.begin(), names.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
+  return names;
+}
+
 }  // namespace
 
+std::vector<std::size_t> wordsIn(std::string_view text, std::span<const std::string_view> words) {
+  std::vector<std::size_t> longestFirst(words.size());
+  std::iota(longestFirst.begin(), longestFirst.end(), std::size_t{0});
+  std::stable_sort(longestFirst.begin(), longestFirst.end(),
+                   [&](std::size_t a, std::size_t b) { return words[a].size() > words[b].size(); });
+  std::string left = plain(text);
+  std::vector<std::size_t> found;
+  for (const std::size_t i : longestFirst) {
+    const std::size_t first = left.find(words[i]);
+    if (first != std::string::npos) {
+      found.push_back(i);
+    }
+    for (std::size_t at = first; at != std::string::npos; at = left.find(words[i], at)) {
+      left.replace(at, words[i].size(), words[i].size(), ' ');
+    }
+  }
+  return found;
+}
+
 std::optional<int> namedCapability(std::string_view text) {
-  const std::string names = lowered(text);
+  const std::string names = plain(text);
   for (const GpuKind& kind : kKinds) {
     if (kind.capability > 0 && names.find(kind.name) != std::string::npos) {
       return kind.capability;
@@ -39,15 +66,16 @@ std::optional<int> namedCapability(std::string_view text) {
 }
 
 int namedMultiprocessors(std::string_view text) {
-  std::string names = lowered(text);
-  int least = std::numeric_limits<int>::max();
+  std::vector<std::string_view> names;
   for (const GpuKind& kind : kKinds) {
-    for (std::size_t at = names.find(kind.name); at != std::string::npos; at = names.find(kind.name, at)) {
-      least = std::min(least, kind.multiprocessors);
-      names.replace(at, kind.name.size(), kind.name.size(), ' ');
-    }
+    names.push_back(kind.name);
   }
-  return least == std::numeric_limits<int>::max() ? kAnyMultiprocessors : least;
+  const std::vector<std::size_t> found = wordsIn(text, names);
+  int least = found.empty() ? kAnyMultiprocessors : std::numeric_limits<int>::max();
+  for (const std::size_t i : found) {
+    least = std::min(least, kKinds[i].multiprocessors);
+  }
+  return least;
 }
 
 }  // namespace coppice

@@ -46,11 +46,11 @@ Result<std::vector<BoxModel>> boxModels(Ways& ways) {
     const fabric::Fabric& fabric = ways.fabric();
     std::vector<BoxModel> boxes;
     for (fabric::GpuBox& box : fabric::gpuBoxes(fabric).boxes) {
-      if (box.ranks.size() > kMostGpus) {
+      if (box.ranks.size() > kMostGpusOfNode) {
         return Error{ErrorCode::limit,
                      (box.name.empty() ? "GPUs outside boxes are one node: it" : "box " + inQuotes(box.name)) +
                          " has " + std::to_string(box.ranks.size()) + " GPUs, and NCCL takes at most " +
-                         std::to_string(kMostGpus) + " in one node",
+                         std::to_string(kMostGpusOfNode) + " in one node",
                      "group the GPUs into boxes, one for each operating system"};
       }
       const auto nics = static_cast<int>(ways.nicsOf(box.ranks.front()).size());

@@ -21,10 +21,10 @@ struct BoxModel {
 };
 
 /// GPUs of one node that NCCL takes (NCCL_TOPO_MAX_NODES): 640 from NCCL 2.30 on, 576 and 256 before.
-inline constexpr std::size_t kMostGpus = 640;
+inline constexpr std::size_t kMostGpusOfNode = 640;
 
 /// One for each box, in the order of its lowest rank; a fabric without boxes is one. Errors: infeasible (boxes with
-/// different numbers of GPUs or NICs, no way between two of its GPUs), limit (kMostGpus), cancelled.
+/// different numbers of GPUs or NICs, no way between two of its GPUs), limit (kMostGpusOfNode), cancelled.
 [[nodiscard]] Result<std::vector<BoxModel>> boxModels(Ways& ways);
 
 /// Which boxes are wired alike, with links of equal bandwidth: by box, numbered in the order of their first box.

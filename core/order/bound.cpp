@@ -38,20 +38,6 @@ struct Routes {
   std::vector<Rational> links;  ///< to the others from any GPU, the nearest first, at least
 };
 
-/// Links of each of the shortest routes that the arcs are on.
-int64_t linksOf(const fabric::Fabric& fabric, const std::vector<std::pair<std::int32_t, Rational>>& shares,
-                NodeIndex from, NodeIndex to) {
-  std::map<NodeIndex, NodeIndex> next;
-  for (const auto& [arc, share] : shares) {
-    next[fabric.arcs()[arc].tail] = fabric.arcs()[arc].head;
-  }
-  int64_t links = 0;
-  for (NodeIndex node = from; node != to; node = next.at(node)) {
-    ++links;
-  }
-  return links;
-}
-
 /// From one GPU of each orbit. Nothing where there are too many, or where their shares leave the exact range.
 std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& progress) try {
   const auto graph = symmetry::graphOf(fabric);
@@ -76,11 +62,10 @@ std::optional<Routes> routesOf(const fabric::Fabric& fabric, const Progress& pro
         continue;
       }
       Routes::Kind kind;
-      const auto shares = shortest.shares(from, to);
-      for (const auto& [arc, share] : shares) {
+      for (const auto& [arc, share] : shortest.shares(from, to)) {
         kind.peak = std::max(kind.peak, share / fabric.arcs()[arc].bandwidth);
       }
-      kind.links = Rational(linksOf(fabric, shares, fabric.gpus()[from], fabric.gpus()[to]));
+      kind.links = Rational(std::ssize(shortest.find(from, to, 0)) - 1);  // equally many on all of them
       kinds.push_back(kind);
       links.push_back(kind.links);
     }

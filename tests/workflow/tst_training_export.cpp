@@ -72,6 +72,8 @@ void TestTrainingExport::gpuByNames_data() {
   row("GB200 NVL72", "gb200");
   row("DGX B200", "b200");
   row("AWS P5", "h100");
+  row("aws-p5", "h100");
+  row("dgx-a100", "a100");
   row("A100 boxes beside H100 boxes", "a100");
   row("my cluster", "h100");
 }

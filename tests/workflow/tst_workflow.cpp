@@ -201,6 +201,8 @@ private slots:
     row("A100 boxes beside V100 boxes", 80);
     row("2x MI250", 104);
     row("my cluster", 108);
+    row("dgx-h100_rack", 132);
+    row("aws-p5", 132);
   }
   void multiprocessorsByName() {
     QFETCH(QString, names);

@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <utility>
 
+#include "designer/document/counted.hpp"
 #include "designer/document/figures.hpp"
 #include "fabric/likely_gpu.hpp"
 
@@ -98,8 +99,9 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan);
   PlanText text;
   text.headline =
-      TrainingTexts::tr("%1 per step: at most %2 tokens/s, %3 per GPU, %4 of the peak (MFU)")
-          .arg(duration(plan.overlapped()), grouped(figures.tokensPerSecond),
+      TrainingTexts::tr("%1 per step on %2 (%3): at most %4 tokens/s, %5 per GPU, %6 of the peak (MFU)")
+          .arg(duration(plan.overlapped()), counted(gpus, TrainingTexts::tr("GPU"), TrainingTexts::tr("GPUs")),
+               QString::fromLatin1(answer.request->device.name).toUpper(), grouped(figures.tokensPerSecond),
                grouped(figures.tokensPerSecond / Rational(gpus)), percentOf(figures.utilization, Rational(1)));
   if (figures.days) {
     text.headline += TrainingTexts::tr(". The training takes at least %1 days").arg(decimal(*figures.days));

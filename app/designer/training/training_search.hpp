@@ -35,7 +35,8 @@ using TrainingAnswerPtr = std::shared_ptr<const TrainingAnswer>;
 
 /// What the panel says of one plan.
 struct PlanText {
-  QString headline;   ///< "412.5 ms per step: at most 254,000 tokens/s, 1,984 per GPU, 51.2 % of the peak (MFU)"
+  /// "412.5 ms per step on 128 GPUs (H100): at most 254,000 tokens/s, 1,984 per GPU, 51.2 % of the peak (MFU)"
+  QString headline;
   QStringList axes;   ///< "tp 8: tensor parallel, with sequence parallel"
   QString limitedBy;  ///< "Limited by communication"
 };
