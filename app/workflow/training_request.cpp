@@ -2,6 +2,7 @@
 #include "workflow/training_request.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "base/ascii.hpp"
@@ -23,7 +24,8 @@ constexpr const char* kByNames = "auto";
 /// A preset, or a file config.json.
 Result<training::Model> readModel(const std::string& nameOrFile) {
   for (const training::ModelPreset& preset : training::modelPresets()) {
-    if (equalWords(preset.model.name, nameOrFile)) {
+    const auto isMeant = [&nameOrFile](std::string_view name) { return !name.empty() && equalWords(name, nameOrFile); };
+    if (isMeant(preset.model.name) || std::any_of(preset.otherNames.begin(), preset.otherNames.end(), isMeant)) {
       return preset.model;
     }
   }
@@ -50,15 +52,18 @@ Result<training::Device> readDevice(const std::string& name) {
 }
 
 training::Device deviceNamed(std::string_view text) {
-  const auto presets = training::devicePresets();
-  std::vector<std::string_view> names;
-  for (const training::Device& device : presets) {
-    names.push_back(device.name.substr(0, device.name.find_last_not_of('x') + 1));  // MI250 stands for MI250X too
+  std::vector<std::string_view> words;
+  std::vector<const training::Device*> devices;  // by word
+  for (const training::Device& device : training::devicePresets()) {
+    words.push_back(device.name);
+    std::copy_if(device.words.begin(), device.words.end(), std::back_inserter(words),
+                 [](std::string_view word) { return !word.empty(); });
+    devices.resize(words.size(), &device);
   }
-  const std::vector<std::size_t> found = wordsIn(text, names);
+  const std::vector<std::size_t> found = wordsIn(text, words);
   if (!found.empty()) {
-    return presets[*std::min_element(found.begin(), found.end(), [&](std::size_t a, std::size_t b) {
-      return presets[a].gflops < presets[b].gflops;
+    return *devices[*std::min_element(found.begin(), found.end(), [&](std::size_t a, std::size_t b) {
+      return devices[a]->gflops < devices[b]->gflops;
     })];
   }
   const int capability = namedCapability(text).value_or(90);

@@ -17,6 +17,7 @@
 #include "base/parallel.hpp"
 #include "live/cut_bound.hpp"
 #include "live/cut_search.hpp"
+#include "live/failure_classes.hpp"
 #include "live/trees_bound.hpp"
 
 /// Private to core/live.
@@ -38,6 +39,7 @@ struct Half {
 struct BoundState {
   int root = -1;  ///< node, of a collective with a root
   std::vector<std::string> ids;
+  std::vector<std::string> boxes;  ///< by node: its box ("outer/inner"), or nothing
   std::vector<char> isGpu;
   Bandwidth unit = Bandwidth(1);  ///< GB/s per unit of capacity
   bool isBalanced = true;
@@ -54,6 +56,8 @@ struct BoundState {
   Answer answer;
 
   [[nodiscard]] std::optional<int> findArc(int tail, int head) const;
+  /// What symmetries keep that leave the bound alone. It names boxes of this.
+  [[nodiscard]] SymmetricFabric symmetric() const;
   /// The same question of the other direction. @pre every arc has its reverse
   [[nodiscard]] Trial turned(const Trial& trial) const;
   /// What worst cuts, by half, say of the fabric without the nodes `gone`.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -107,6 +108,7 @@ std::shared_ptr<BoundState> makeState(Facts facts, const forestcoll::Request& re
   auto state = std::make_shared<BoundState>();
   state->root = request.root ? facts.gpus[*request.root] : -1;
   state->ids = std::move(facts.ids);
+  state->boxes.assign(facts.boxes.begin(), facts.boxes.end());
   state->isGpu = std::move(facts.isGpu);
   forestcoll::Network network = forestcoll::makeNetwork(static_cast<int>(state->ids.size()), facts.gpus, facts.arcs,
                                                         demandOf(request, facts.gpus.size()));
@@ -179,6 +181,23 @@ std::optional<int> BoundState::findArc(int tail, int head) const {
   const auto found = std::ranges::lower_bound(arcs, std::pair(tail, head), {}, ends);
   return found == arcs.end() || ends(*found) != std::pair(tail, head) ? std::nullopt
                                                                       : std::optional<int>(found - arcs.begin());
+}
+
+SymmetricFabric BoundState::symmetric() const {
+  const forestcoll::Network& network = problems.front().network;
+  SymmetricFabric result{{}, {boxes.begin(), boxes.end()}, {}};
+  symmetry::Numbering<std::tuple<bool, bool, int64_t, int, bool, bool>> nodeColours;
+  for (int node = 0; node < network.nodeCount; ++node) {
+    const int kind = trees ? trees->kindOf[node] : 0;
+    result.graph.colourOf.push_back(nodeColours({isGpu[node] != 0, node == root, network.demand[node], kind,
+                                                 trees && trees->copies[node], trees && trees->sums[node]}));
+    result.isGpu.push_back(isGpu[node] != 0);
+  }
+  symmetry::Numbering<int64_t> arcColours;
+  for (const forestcoll::TreeArc& arc : arcs) {
+    result.graph.arcs.push_back({arc.tail, arc.head, arcColours(arc.capacity)});
+  }
+  return result;
 }
 
 Trial BoundState::turned(const Trial& trial) const {

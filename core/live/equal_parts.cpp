@@ -138,7 +138,6 @@ EqualParts::EqualParts(const forestcoll::Network& network, std::span<const std::
     if (!addLayer({std::move(parts.partOf), std::move(parts.nodes), {}})) {
       break;
     }
-    ++m_boxLevels;
   }
   Groups groups(network, boxes);
   for (int level = 1; level <= kMaxLevels; ++level) {
@@ -279,20 +278,6 @@ std::vector<int> EqualParts::arcClasses() const {
     classes[arc] = sets.find(static_cast<int>(arc));
   }
   return classes;
-}
-
-int EqualParts::boxClass(int node, int level) const {
-  if (level > m_boxLevels) {
-    return node;
-  }
-  const Layer& layer = m_layers[level - 1];
-  const int part = layer.partOf[node];
-  for (const std::vector<int>& parts : layer.classes) {
-    if (std::binary_search(parts.begin(), parts.end(), part)) {
-      return layer.nodes[parts.front()].front();
-    }
-  }
-  return layer.nodes[part].front();
 }
 
 }  // namespace coppice::live

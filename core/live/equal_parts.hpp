@@ -38,8 +38,6 @@ public:
   [[nodiscard]] std::vector<int> nodeClasses(std::span<const int> fixed = {}) const;
   /// By arc the lowest arc of its class.
   [[nodiscard]] std::vector<int> arcClasses() const;
-  /// The same for boxes that can be exchanged with each other as a whole. @param node one in the box
-  [[nodiscard]] int boxClass(int node, int level) const;
 
 private:
   /// Boxes of one level, or groups. No node is in two.
@@ -62,7 +60,6 @@ private:
   Rows<int> m_outArcs;  ///< by node
   Rows<int> m_inArcs;
   std::vector<Layer> m_layers;
-  int m_boxLevels = 0;  ///< the first layers are those of boxes
 };
 
 }  // namespace coppice::live

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "fabric/box_path.hpp"
 #include "live/bound_state.hpp"
+#include "live/failure_classes.hpp"
 
 namespace coppice::live {
 
@@ -104,47 +105,6 @@ Trial trialOf(const BoundState& state, const PartFailure& failure) {
   return trial;
 }
 
-/// The same for failures that an exchange of equal parts maps onto each other.
-using Orbit = std::vector<std::int64_t>;
-
-class Orbits {
-public:
-  explicit Orbits(const BoundState& state) : m_state(state) {
-    if (state.parts) {
-      m_nodeClasses = state.parts->nodeClasses();
-      m_arcClasses = state.parts->arcClasses();
-    }
-  }
-  /// Nothing where only the failure itself is known to be like it.
-  [[nodiscard]] std::optional<Orbit> of(const PartFailure& failure, const Trial& trial) const {
-    if (!m_state.parts || failure.part == Part::group) {
-      return std::nullopt;
-    }
-    if (failure.part == Part::box) {
-      return Orbit{0, failure.boxLevel, m_state.parts->boxClass(failure.nodes.front(), failure.boxLevel)};
-    }
-    if (failure.nodes.size() == 1 && trial.capacities.empty()) {
-      return Orbit{1, m_nodeClasses[failure.nodes.front()]};
-    }
-    // A link: what maps one direction onto another link maps both.
-    Orbit orbit{2, trial.denominator, static_cast<std::int64_t>(trial.capacities.size())};
-    std::vector<std::pair<int, std::int64_t>> arcs;
-    for (const Trial::Capacity& each : trial.capacities) {
-      arcs.emplace_back(m_arcClasses[each.arc], each.value);
-    }
-    std::sort(arcs.begin(), arcs.end());
-    for (const auto& [arc, left] : arcs) {
-      orbit.insert(orbit.end(), {arc, left});
-    }
-    return orbit;
-  }
-
-private:
-  const BoundState& m_state;
-  std::vector<int> m_nodeClasses;
-  std::vector<int> m_arcClasses;
-};
-
 }  // namespace
 
 Result<std::vector<Damage>> rankFailures(const CutBound& bound, std::span<const PartFailure> failures,
@@ -155,18 +115,15 @@ Result<std::vector<Damage>> rankFailures(const CutBound& bound, std::span<const 
         if (const auto& finding = state.answer.finding) {
           throw Failure{{finding->code, finding->text, finding->fix, finding->where}};
         }
-        const Orbits orbits(state);
-        std::map<Orbit, std::size_t> known;
+        const std::vector<std::size_t> classes = failureClasses(state.symmetric(), failures, progress);
+        std::map<std::size_t, std::size_t> known;  // by class
         std::vector<Trial> questions;
         std::vector<std::size_t> questionOf;
-        for (const PartFailure& failure : failures) {
-          Trial trial = trialOf(state, failure);
-          const std::optional<Orbit> orbit = orbits.of(failure, trial);
-          const auto [found, isNew] =
-              orbit ? known.try_emplace(*orbit, questions.size()) : std::pair(known.end(), true);
-          questionOf.push_back(isNew ? questions.size() : found->second);
+        for (std::size_t i = 0; i < failures.size(); ++i) {
+          const auto [found, isNew] = known.try_emplace(classes[i], questions.size());
+          questionOf.push_back(found->second);
           if (isNew) {
-            questions.push_back(std::move(trial));
+            questions.push_back(trialOf(state, failures[i]));
           }
         }
         const Progress quiet{.stop = progress.stop};

@@ -54,9 +54,10 @@ struct Damage {
   Rational loss;
 };
 
-/// Every failure alone, the largest loss first; equal losses in the given order. Failures that exchanges of equal parts
-/// map onto each other are asked once. A failed GPU takes no part: the collective runs on the others. Errors:
-/// infeasible where the bound is 0 before any failure, badUsage (a loss above what is there), overflow, cancelled.
+/// Every failure alone, the largest loss first; equal losses in the given order. Of failures
+/// that symmetries map onto each other one is asked. A failed GPU takes no part: the collective runs on the others.
+/// Errors: infeasible where the bound is 0 before any failure, badUsage (a loss above what is there), overflow,
+/// cancelled.
 Result<std::vector<Damage>> rankFailures(const CutBound& bound, std::span<const PartFailure> failures,
                                          const Progress& progress = {});
 

@@ -431,10 +431,14 @@ private:
   int64_t m_total = 0;
 };
 
-/// The groups of a ranking with the arcs that they name, and which exchanges of equal parts map onto each other.
+/// The groups of a ranking with the arcs that they name, and which symmetries map onto each other.
 class GroupArcs {
 public:
-  explicit GroupArcs(const BoundState& state) : m_state(state) {
+  /// @param wantsOrbits of single links, which takes longer
+  GroupArcs(const BoundState& state, bool wantsOrbits, const Progress& progress) : m_state(state) {
+    if (wantsOrbits) {
+      m_orbitOf = state.symmetric().orbits(progress).ofArc;
+    }
     if (state.parts) {
       m_classes = state.parts->arcClasses();
       m_classSize.assign(m_classes.size(), 0);
@@ -479,15 +483,15 @@ public:
                        [&](const auto& entry) { return entry.second.first == m_classSize[entry.first]; });
   }
 
-  /// Equal for single links (one direction or both) that an exchange maps onto each other: what maps one direction
-  /// maps both. Absent for other groups.
+  /// Equal for single links (one direction or both) that a symmetry maps onto each other: what maps one direction maps
+  /// both. Absent for other groups.
   [[nodiscard]] std::optional<std::vector<std::pair<int, int64_t>>> orbit(const std::vector<WeightedArc>& arcs) const {
-    if (m_classes.empty() || arcs.size() > 2) {
+    if (m_orbitOf.empty() || arcs.size() > 2) {
       return std::nullopt;
     }
     std::vector<std::pair<int, int64_t>> key;
     for (const WeightedArc& each : arcs) {
-      key.emplace_back(m_classes[each.arc], each.weight);
+      key.emplace_back(m_orbitOf[each.arc], each.weight);
     }
     const auto& first = m_state.arcs[arcs.front().arc];
     const auto& last = m_state.arcs[arcs.back().arc];
@@ -502,6 +506,7 @@ private:
   const BoundState& m_state;
   std::vector<int> m_classes;
   std::vector<int> m_classSize;  // by the lowest arc of the class
+  std::vector<int> m_orbitOf;
 };
 
 std::string bandwidths(const Bandwidth& forward, const Bandwidth& backward) {
@@ -611,7 +616,7 @@ Result<std::vector<RankedPrice>> rankPrices(const CutBound& bound, std::span<con
   return guarded(
       [&] {
         const BoundState& state = bound.state();
-        const GroupArcs known(state);
+        const GroupArcs known(state, groups.size() > 1, progress);
         std::map<std::vector<std::pair<int, int64_t>>, std::size_t> byOrbit;
         std::vector<std::vector<WeightedArc>> questions;
         std::vector<std::size_t> questionOf;
@@ -647,7 +652,7 @@ Result<Curve> curveOf(const CutBound& bound, const LinkGroup& group, const Bandw
   return guarded(
       [&] {
         const BoundState& state = bound.state();
-        const GroupArcs known(state);
+        const GroupArcs known(state, false, progress);
         const std::vector<WeightedArc> arcs = known.of(group);
         Searches searches(state);
         return GroupRate(state, searches, arcs, known.isSymmetric(arcs), progress).curve(from, to);

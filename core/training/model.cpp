@@ -2,7 +2,6 @@
 #include "training/model.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace coppice::training {
@@ -52,24 +51,31 @@ Rational Model::outerParameters() const {
 }
 
 std::span<const ModelPreset> modelPresets() {
+  constexpr std::string_view kLlama3 = "Llama team 2024, arXiv:2407.21783, table 3";
   constexpr std::string_view kMegatron = "Narayanan et al. 2021, arXiv:2104.04473, table 1";
   static const std::vector<ModelPreset> kPresets{
       {{"llama-2-7b", 32, 4096, 32, 32, 128, 11008, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
       {{"llama-2-13b", 40, 5120, 40, 40, 128, 13824, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
       {{"llama-2-70b", 80, 8192, 64, 8, 128, 28672, 32000, true}, "Touvron et al. 2023, arXiv:2307.09288"},
-      {{"llama-3-8b", 32, 4096, 32, 8, 128, 14336, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
-      {{"llama-3-70b", 80, 8192, 64, 8, 128, 28672, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
-      {{"llama-3-405b", 126, 16384, 128, 8, 128, 53248, 128256, true}, "Llama team 2024, arXiv:2407.21783, table 3"},
+      {{"llama-3-8b", 32, 4096, 32, 8, 128, 14336, 128256, true}, kLlama3, {"llama-3.1-8b"}},
+      {{"llama-3-70b", 80, 8192, 64, 8, 128, 28672, 128256, true}, kLlama3, {"llama-3.1-70b", "llama-3.3-70b"}},
+      {{"llama-3-405b", 126, 16384, 128, 8, 128, 53248, 128256, true}, kLlama3, {"llama-3.1-405b"}},
       {{"mistral-7b", 32, 4096, 32, 8, 128, 14336, 32000, true}, "Jiang et al. 2023, arXiv:2310.06825, table 1"},
       {{"mixtral-8x7b", 32, 4096, 32, 8, 128, 14336, 32000, true, 8, 2},
        "Jiang et al. 2024, arXiv:2401.04088, table 1"},
       {{"mixtral-8x22b", 56, 6144, 48, 8, 128, 16384, 32768, true, 8, 2}, "config.json of Mixtral-8x22B-v0.1"},
-      {{"qwen2-72b", 80, 8192, 64, 8, 128, 29568, 152064, true}, "Qwen team 2024, arXiv:2407.10671, table 1"},
+      {{"qwen2-72b", 80, 8192, 64, 8, 128, 29568, 152064, true},
+       "Qwen team 2024, arXiv:2407.10671, table 1",
+       {"qwen2.5-72b"}},
       {{"qwen3-235b", 94, 4096, 64, 4, 128, 1536, 151936, true, 128, 8}, "config.json of Qwen3-235B-A22B"},
+      {{"qwen3-32b", 64, 5120, 64, 8, 128, 25600, 151936, true}, "config.json of Qwen3-32B"},
       {{"deepseek-v2", 60, 5120, 128, 128, 128, 1536, 102400, true, 160, 6, {1536, 512, 64, 128}, 3072, 1, 12288},
        "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2"},
       {{"deepseek-v3", 61, 7168, 128, 128, 128, 2048, 129280, true, 256, 8, {1536, 512, 64, 128}, 2048, 3, 18432},
-       "DeepSeek-AI 2024, arXiv:2412.19437, section 4.2"},
+       "DeepSeek-AI 2024, arXiv:2412.19437, section 4.2",
+       {"deepseek-r1"}},
+      {{"kimi-k2", 61, 7168, 64, 64, 128, 2048, 163840, true, 384, 8, {1536, 512, 64, 128}, 2048, 1, 18432},
+       "config.json of Kimi-K2-Base"},
       {{"gpt-neox-20b", 44, 6144, 64, 64, 96, 24576, 50432, false}, "Black et al. 2022, arXiv:2204.06745, section 2"},
       {{"mpt-7b", 32, 4096, 32, 32, 128, 16384, 50368, false}, "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml"},
       {{"mpt-30b", 48, 7168, 64, 64, 112, 28672, 50368, false},
@@ -94,7 +100,8 @@ std::span<const ModelPreset> modelPresets() {
 
 std::span<const Device> devicePresets() {
   constexpr std::int64_t kGigabyte = 1'000'000'000;
-  static constexpr std::array<Device, 11> kDevices{{
+  constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+  static const std::vector<Device> kDevices{
       {"v100", 125'000, 0, 32 * kGigabyte, "NVIDIA V100 data sheet, SXM2: tensor performance"},
       {"a100", 312'000, 0, 80 * kGigabyte, "NVIDIA A100 80GB data sheet, SXM: BF16 without sparsity"},
       {"h100", 989'400, 1'978'900, 80 * kGigabyte, "NVIDIA H100 data sheet, SXM: half of the rates with sparsity"},
@@ -102,11 +109,34 @@ std::span<const Device> devicePresets() {
       {"h200", 989'400, 1'978'900, 141 * kGigabyte, "NVIDIA H200 data sheet, SXM: half of the rates with sparsity"},
       {"b200", 2'250'000, 4'500'000, 180 * kGigabyte, "NVIDIA DGX B200 data sheet: an eighth, without sparsity"},
       {"gb200", 2'500'000, 5'000'000, 186 * kGigabyte, "NVIDIA GB200 NVL72 data sheet: a 72nd, without sparsity"},
-      {"mi250x", 383'000, 0, 128 * kGigabyte, "AMD Instinct MI250X data sheet: BF16"},
-      {"mi300x", 1'307'400, 2'614'900, 192 * kGigabyte, "AMD Instinct MI300X data sheet"},
-      {"mi325x", 1'307'400, 2'614'900, 256 * kGigabyte, "AMD Instinct MI325X data sheet"},
-      {"mi355x", 2'516'600, 5'033'200, 288 * kGigabyte, "AMD Instinct MI355X data sheet"},
-  }};
+      {"b300", 2'250'000, 4'500'000, 270 * kGigabyte,
+       "NVIDIA HGX platform page, HGX B300: an eighth, without sparsity"},
+      {"gb300", 2'500'000, 5'000'000, 279 * kGigabyte, "NVIDIA GB300 NVL72 data sheet: a 72nd, without sparsity"},
+      {"mi50", 26'500, 0, 32 * kGigabyte, "AMD Instinct MI50 (32 GB) data sheet: FP16"},
+      {"mi250x", 191'500, 0, 64 * kGigabyte, "AMD Instinct MI250X data sheet: one of its two dies, BF16", {"mi250"}},
+      {"mi300x", 1'307'400, 2'614'900, 192 * kGigabyte, "AMD Instinct MI300X data sheet", {"mi300"}},
+      {"mi325x", 1'307'400, 2'614'900, 256 * kGigabyte, "AMD Instinct MI325X data sheet", {"mi325"}},
+      {"mi355x", 2'516'600, 5'033'200, 288 * kGigabyte, "AMD Instinct MI355X data sheet", {"mi355"}},
+      {"gaudi3",
+       1'835'000,
+       1'835'000,
+       128 * kGigabyte,
+       "R. Kaplan, Intel Gaudi 3 AI Accelerator (Hot Chips 2024): matrix engines",
+       {"gaudi 3"}},
+      {"trainium2",
+       667'000,
+       1'299'000,
+       96 * kGibibyte,
+       "AWS Neuron documentation, Trainium2 Architecture: without sparsity",
+       {"trainium 2", "trn2"}},
+      {"tpu-v5p", 459'000, 0, 95 * kGibibyte, "Google Cloud documentation, TPU v5p", {"tpu v5p"}},
+      {"tpu-v7",
+       2'307'000,
+       4'614'000,
+       192 * kGibibyte,
+       "Google Cloud documentation, TPU7x",
+       {"tpu v7", "tpu7x", "ironwood"}},
+  };
   return kDevices;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,16 +58,18 @@ struct Model {
 struct ModelPreset {
   Model model;
   std::string_view source;
+  std::array<std::string_view, 2> otherNames = {};  ///< of models with the same sizes; or empty
 };
 [[nodiscard]] std::span<const ModelPreset> modelPresets();
 
-/// A kind of GPU: dense operations per second, and memory.
+/// A kind of GPU or other accelerator, as one rank has it: dense operations per second, and memory.
 struct Device {
   std::string_view name;
   std::int64_t gflops = 0;     ///< 10^9 per second, of 16 bits
   std::int64_t fp8Gflops = 0;  ///< of 8 bits; 0 = it has none
   std::int64_t memory = 0;     ///< bytes
   std::string_view source;
+  std::array<std::string_view, 3> words = {};  ///< by which names of fabrics tell it, besides its own; or empty
 };
 [[nodiscard]] std::span<const Device> devicePresets();
 

@@ -408,6 +408,10 @@ void TestLivePrices::allreduceByTrees_data() {
                                    << "";
   QTest::newRow("rails that sum") << "dgx-h100 boxes=3 gpus=4 network=rail-only sharp=true"
                                   << "200";
+  QTest::newRow("torus") << "torus dims=3x4 bandwidth=10"
+                         << "";
+  QTest::newRow("all alike") << "complete gpus=5 bandwidth=10"
+                             << "";
 }
 
 /// Prices, failures and curves of an allreduce are those of the bound of all trees: really changing the links agrees.
@@ -427,7 +431,9 @@ void TestLivePrices::allreduceByTrees() {
     QCOMPARE(QString::fromStdString(toFraction(bound.answer().algbw)), algbw);
   }
   QVERIFY(bound.answer().algbw == must(forestcoll::optimum(fabric, request)).allreduceLimit.value().algbw);
-  const auto groups = live::linkClasses(fabric);
+  auto groups = live::linkClasses(fabric);
+  const auto links = live::linkPairs(fabric);
+  groups.insert(groups.end(), links.begin(), links.end());
   const auto ranking = must(live::rankPrices(bound, groups));
   const auto changedBy = [&](const live::LinkGroup& group, const Rational& change) {
     fabric::Description other = description;
@@ -453,6 +459,12 @@ void TestLivePrices::allreduceByTrees() {
     for (const live::CurvePoint& point : curve.points) {
       QVERIFY2(point.algbw == changedBy(group, point.change.gigabytesPerSecond()), group.name.c_str());
     }
+  }
+  const auto failures = live::singleFailures(description, true);
+  for (const live::Damage& damage : must(live::rankFailures(bound, failures))) {
+    const live::PartFailure& failure = failures[damage.failure];
+    const Answer answer = must(boundOf(without(description, damage.failure, failure), request)).answer();
+    QVERIFY2(answer.algbw == damage.algbw, failure.name.c_str());
   }
 }
 

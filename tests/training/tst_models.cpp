@@ -51,6 +51,7 @@ private slots:
     row("mixtral-8x7b", 46.7, 12.9);
     row("mixtral-8x22b", 141, 39);
     row("qwen2-72b", 72.7, 0);
+    row("qwen3-32b", 32.8, 0);
     row("qwen3-235b", 235, 22);
     row("deepseek-v2", 236, 21);
     row("deepseek-v3", 671, 37);

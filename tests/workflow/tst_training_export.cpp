@@ -69,7 +69,15 @@ void TestTrainingExport::gpuByNames_data() {
   row("DGX-2", "v100");
   row("HGX MI300X", "mi300x");
   row("MI250", "mi250x");
+  row("Gigabyte Z52 MI50", "mi50");
   row("GB200 NVL72", "gb200");
+  row("GB300 NVL72", "gb300");
+  row("HGX B300", "b300");
+  row("aws-p6-b300", "b300");
+  row("Gaudi 3 HLS-3", "gaudi3");
+  row("Trn2 UltraServer of 4", "trainium2");
+  row("TPU v5p slice 4x4x4", "tpu-v5p");
+  row("tpu-v7", "tpu-v7");
   row("DGX B200", "b200");
   row("AWS P5", "h100");
   row("aws-p5", "h100");
