@@ -38,17 +38,17 @@ Bandwidth Forest::algbw() const {
   return Rational(treeCount()) / scale;
 }
 
-Forest reversed(const Forest& forest) {
-  Forest result = forest;
-  result.direction = forest.direction == Direction::out ? Direction::in : Direction::out;
-  result.paths = PathPool();
+Forest reversed(Forest forest) {
+  forest.direction = forest.direction == Direction::out ? Direction::in : Direction::out;
+  PathPool paths;
   std::vector<fabric::NodeIndex> nodes;
   for (PathId id = 0; id < forest.paths.size(); ++id) {
     const auto path = forest.paths[id];
     nodes.assign(path.rbegin(), path.rend());
-    result.paths.add(nodes);
+    paths.add(nodes);
   }
-  return result;
+  forest.paths = std::move(paths);
+  return forest;
 }
 
 }  // namespace coppice::schedule

@@ -132,7 +132,7 @@ struct Heights {
 
 /// The same trees turned round: an allgather forest becomes a reduce-scatter forest on the transposed fabric, which is
 /// the same fabric when all links are duplex. Paths are reversed too; rotations stay.
-[[nodiscard]] Forest reversed(const Forest& forest);
+[[nodiscard]] Forest reversed(Forest forest);
 
 /// A throughput bound proved by a node set S: nothing can be faster than total demand * exitBandwidth / demand.
 /// Data of allgather and broadcast must leave S, so exitBandwidth is B+(S). Sums of reduce_scatter and reduce must

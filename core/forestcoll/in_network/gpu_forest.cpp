@@ -20,6 +20,11 @@ GpuForest::GpuForest(const fabric::Fabric& fabric, const InverseBandwidth& scale
   m_forest.treesOfRoot.assign(static_cast<std::size_t>(fabric.gpuCount()), 0);
 }
 
+void GpuForest::expect(std::size_t trees) {
+  m_forest.trees.reserve(m_forest.trees.size() + trees);
+  m_forest.edges.reserve(m_forest.edges.size() + trees * static_cast<std::size_t>(m_fabric.gpuCount() - 1));
+}
+
 void GpuForest::add(const schedule::Forest& forest, std::span<const NodeIndex> relays,
                     const symmetry::Permutation& image, int64_t times, const Progress& progress) {
   const int gpus = m_fabric.gpuCount();

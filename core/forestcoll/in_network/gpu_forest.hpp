@@ -19,6 +19,8 @@ class GpuForest {
 public:
   GpuForest(const fabric::Fabric& fabric, const InverseBandwidth& scale);
 
+  /// Room for so many trees more.
+  void expect(std::size_t trees);
   /// The image of a forest, `times` as many of its trees. Its ranks are GPUs and then relays.
   /// @param relays the nodes of the ranks after the GPUs
   void add(const schedule::Forest& forest, std::span<const fabric::NodeIndex> relays,

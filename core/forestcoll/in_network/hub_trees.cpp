@@ -16,8 +16,8 @@ namespace {
 class HubPacking {
 public:
   HubPacking(const TreeGraph& graph, const std::vector<bool>& mayBranch, const Bandwidth& upper,
-             std::chrono::milliseconds budget, const Progress& progress)
-      : m_parts(graph, mayBranch), m_upper(upper), m_budget(budget), m_progress(progress) {}
+             std::chrono::milliseconds budget, ColumnEffort effort, const Progress& progress)
+      : m_parts(graph, mayBranch), m_upper(upper), m_budget(budget), m_effort(effort), m_progress(progress) {}
 
   std::optional<TreePacking> run() {
     std::vector<int> candidates = m_parts.hubs();
@@ -31,8 +31,8 @@ public:
       if (best && best->algbw() >= m_upper) {
         break;
       }
-      if (auto packing =
-              split.parts.size() > 1 ? packJoined(m_parts, split, m_upper, m_budget, m_progress) : std::nullopt;
+      const bool mayJoin = split.parts.size() > 1 && m_effort == ColumnEffort::thorough;
+      if (auto packing = mayJoin ? packJoined(m_parts, split, m_upper, m_budget, m_progress) : std::nullopt;
           packing && (!best || best->algbw() < packing->algbw())) {
         best = std::move(packing);
       }
@@ -78,7 +78,7 @@ private:
     }
     for (Kind& kind : kinds) {
       kind.packing = packTrees(kind.problem.graph, kind.problem.mayBranch, std::nullopt, kind.upper,
-                               m_budget / static_cast<int>(kinds.size()), m_progress);
+                               m_budget / static_cast<int>(kinds.size()), m_effort, m_progress);
       if (!kind.packing) {
         return std::nullopt;
       }
@@ -107,15 +107,16 @@ private:
   HubParts m_parts;
   const Bandwidth& m_upper;
   std::chrono::milliseconds m_budget;
+  ColumnEffort m_effort;
   const Progress& m_progress;
 };
 
 }  // namespace
 
 std::optional<TreePacking> packOverHubs(const TreeGraph& graph, const std::vector<bool>& mayBranch,
-                                        const Bandwidth& upper, std::chrono::milliseconds budget,
+                                        const Bandwidth& upper, std::chrono::milliseconds budget, ColumnEffort effort,
                                         const Progress& progress) {
-  return HubPacking(graph, mayBranch, upper, budget, progress).run();
+  return HubPacking(graph, mayBranch, upper, budget, effort, progress).run();
 }
 
 }  // namespace coppice::forestcoll

@@ -23,12 +23,12 @@ namespace coppice::forestcoll {
 /// switches copy and sum, n GPUs with link a to the switch of their box and b to the hubs reach b + a (n - 1) / n,
 /// which is the bound.
 ///
-/// Where that falls short, a tree takes several hubs (packJoined).
+/// Where that falls short, and the effort is thorough, a tree takes several hubs (packJoined).
 /// @param mayBranch by node
 /// nullopt where there are no such hubs, where parts differ in too many ways, and where less than 99 % of `upper` can
 /// be reached. Throws OverflowError, CancelledError.
 [[nodiscard]] std::optional<TreePacking> packOverHubs(const TreeGraph& graph, const std::vector<bool>& mayBranch,
                                                       const Bandwidth& upper, std::chrono::milliseconds budget,
-                                                      const Progress& progress);
+                                                      ColumnEffort effort, const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -128,7 +128,7 @@ private:
   [[nodiscard]] std::optional<TreePacking> packPart(const PartProblem& problem, const Rational& upper,
                                                     const Joining& joining) const {
     auto packing = packTrees(problem.graph, problem.mayBranch, std::nullopt, Bandwidth(upper),
-                             m_budget / static_cast<int>(joining.kinds.size() + 2), m_progress);
+                             m_budget / static_cast<int>(joining.kinds.size() + 2), ColumnEffort::thorough, m_progress);
     return packing && !packing->algbw().isZero() ? std::move(packing) : std::nullopt;
   }
 

@@ -149,9 +149,11 @@ MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, con
         growKind(fabric, share, own, InverseBandwidth(mixture.denominator, own), request, maxWork, progress, clock);
     const int64_t times = checkedMul(treesPerImage(mixture, share), own / divisor);
     const std::vector<NodeIndex> relays = relaysOf(share);
+    forest->expect(kind.trees.size() * share.images.size());
     for (const symmetry::Permutation& image : share.images) {
       forest->add(kind, relays, image, times, progress);
     }
+    clock.done("trees");
   }
   MixtureForests forests;
   if (out) {
@@ -162,7 +164,7 @@ MixtureForests growMixture(const Fabric& fabric, const TreeMixture& mixture, con
   } else if (mixture.isMirrored && forests.broadcast) {
     forests.reduce = schedule::reversed(*forests.broadcast);
   }
-  clock.done("trees");
+  clock.done("turning");
   return forests;
 }
 

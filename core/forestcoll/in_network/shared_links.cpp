@@ -27,12 +27,14 @@ const Rational kNearlyAll(49, 50);
 /// The part that is enough where the trees of a mixture take more work than is allowed.
 const Rational kEnough(19, 20);
 
-/// Steps for the trees of a kind of a mixture before few trees are looked for: an eighth of what other trees get before
-/// several strategies race, and more where more work is allowed.
+/// Steps for the trees of a kind of a mixture before few trees are looked for; more where more work is allowed. Where
+/// many GPUs share the links in fractions, more steps rarely help.
 std::uint64_t growthWork(const Fabric& fabric, const Request& request) {
+  constexpr std::uint64_t kFewGpus = 256;
   const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
   const auto times = request.allreduceBudget / Request().allreduceBudget;
-  return (50'000'000 + 32 * gpus * gpus) * static_cast<std::uint64_t>(std::max<std::int64_t>(1, times));
+  return (gpus <= kFewGpus ? 50'000'000 : 30'000'000 + 16 * gpus * gpus) *
+         static_cast<std::uint64_t>(std::max<std::int64_t>(1, times));
 }
 
 TreeDemand demandOf(const Request& request, bool plainSwitches) {
@@ -51,20 +53,37 @@ bool isCoarse(const Fabric& fabric, const TreeMixture& mixture) {
                      [&](const TreeShare& share) { return treesOfKind(share) / fabric.gpuCount() <= kMaxTrees; });
 }
 
-/// A mixture where its trees are easily found, and few trees that are found one by one where they reach more, or nearly
-/// as much as a mixture whose trees are not.
+/// Each image of a kind has trees of its own, which are written one by one.
+bool hasManyTrees(const Fabric& fabric, const TreeMixture& mixture) {
+  constexpr std::int64_t kMany = 1'000'000;  // edges
+  std::int64_t trees = 0;
+  for (const TreeShare& share : mixture.kinds) {
+    trees += static_cast<std::int64_t>(share.images.size()) *
+             std::count_if(share.roots.begin(), share.roots.end(), [](std::int64_t root) { return root > 0; });
+  }
+  return trees * fabric.gpuCount() > kMany;
+}
+
+/// A mixture where its trees are easily found, and few trees that are found one by one where they reach more, or as
+/// much in place of many, or nearly as much as a mixture whose trees are not easily found.
 std::optional<TreePlan> bestPlan(const Fabric& fabric, const TreeDemand& demand, TreeBound& bound,
                                  const Progress& progress) {
+  const Rational kGoodEnough(499, 500);
   TreePlan plan;
   plan.mixture = bound.mixture ? std::move(bound.mixture) : bestMixture(fabric, demand, bound.algbw, progress);
   const bool isEasy = plan.mixture && isCoarse(fabric, *plan.mixture);
-  if (isEasy && plan.mixture->algbw >= bound.algbw) {
+  const bool isMany = plan.mixture && hasManyTrees(fabric, *plan.mixture);
+  if (isEasy && !isMany && plan.mixture->algbw >= bound.algbw) {
     return plan;
   }
-  plan.columns = treesByColumns(fabric, demand, plan.mixture, bound.algbw, progress);
-  if (plan.columns && plan.mixture &&
-      (isEasy ? plan.columns->algbw <= plan.mixture->algbw : plan.columns->algbw < plan.mixture->algbw * kNearlyAll)) {
-    plan.fewTrees = std::exchange(plan.columns, std::nullopt);
+  const bool isGood = isEasy && plan.mixture->algbw >= bound.algbw * kGoodEnough;
+  plan.columns = treesByColumns(fabric, demand, plan.mixture, bound.algbw,
+                                isGood ? ColumnEffort::quick : ColumnEffort::thorough, progress);
+  if (plan.columns && plan.mixture) {
+    const Bandwidth enough = isEasy ? plan.mixture->algbw : plan.mixture->algbw * kNearlyAll;
+    if (plan.columns->algbw < enough || (isEasy && !isMany && plan.columns->algbw == enough)) {
+      plan.fewTrees = std::exchange(plan.columns, std::nullopt);
+    }
   }
   if (plan.columns) {
     plan.mixture.reset();
@@ -218,7 +237,8 @@ MixtureForests growPlan(const Fabric& fabric, TreePlan&& plan, const Request& re
       }
     }
     plan.columns = plan.fewTrees ? std::move(plan.fewTrees)
-                                 : treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw, progress);
+                                 : treesByColumns(fabric, demand, plan.mixture, plan.mixture->algbw,
+                                                  ColumnEffort::thorough, progress);
     clock.done("trees one by one");
     if (!plan.columns || plan.columns->algbw < plan.mixture->algbw * kEnough) {
       return growMixture(fabric, *plan.mixture, request, 0, progress, clock);

@@ -47,7 +47,7 @@ class ColumnSearch {
 public:
   ColumnSearch(const TreeGraph& graph, std::vector<bool> capable, const std::optional<TreeMixture>& mixture,
                const Bandwidth& upper, lp::Milliseconds budget, const Progress& progress);
-  std::optional<TreePacking> run();
+  std::optional<TreePacking> run(ColumnEffort effort);
 
 private:
   /// How trees are grown: where they may branch, whether they reach all of that, and how often it is done.
@@ -81,7 +81,8 @@ private:
   void improve();
   void keepSolution();
   [[nodiscard]] bool isClose() const;
-  [[nodiscard]] bool isModerate() const;
+  [[nodiscard]] bool isModerate(std::size_t mostNumbers) const;
+  void solveProgram();
   [[nodiscard]] std::vector<double> smoothWeights(double smoothness) const;
   [[nodiscard]] std::optional<Parts> exactParts() const;
   [[nodiscard]] Parts roundedParts() const;
@@ -717,29 +718,35 @@ bool ColumnSearch::isClose() const {
   return m_best && rateOf(*m_best) >= m_upper * kCloseToBound;
 }
 
-/// Whether the program over all trees so far is solved in moderate time.
-bool ColumnSearch::isModerate() const {
-  constexpr std::size_t kMostNumbers = 400'000;
+/// Whether the program over all trees so far has no more numbers.
+bool ColumnSearch::isModerate(std::size_t mostNumbers) const {
   const auto active = static_cast<std::size_t>(std::count(m_isActive.begin(), m_isActive.end(), true));
-  return active == 0 || m_trees.size() <= kMostNumbers / active;
+  return m_trees.size() * active <= mostNumbers;
 }
 
-std::optional<TreePacking> ColumnSearch::run() {
+void ColumnSearch::solveProgram() {
+  improve();
+  if (m_simplex) {
+    keepSolution();
+  }
+}
+
+std::optional<TreePacking> ColumnSearch::run(ColumnEffort effort) {
+  // Beyond these the budget ends before the program over the trees so far is solved, or soon after.
+  constexpr std::size_t kMostFirstNumbers = 600'000;
+  constexpr std::size_t kMostNumbers = 400'000;
   m_progress.report("trees one by one", 0);
   growFirst();
   activateFirst();
-  improve();
-  if (!m_simplex) {
-    return std::nullopt;
+  if (isModerate(kMostFirstNumbers)) {
+    solveProgram();
   }
-  keepSolution();
-  if (!isClose()) {
+  if (effort == ColumnEffort::thorough && !isClose()) {
     m_budget = lp::WorkBudget(m_firstBudget);
     growEven();
-    if (!isClose() && isModerate()) {
+    if (!isClose() && isModerate(kMostNumbers)) {
       m_budget = lp::WorkBudget(m_firstBudget);
-      improve();
-      keepSolution();
+      solveProgram();
     }
   }
   if (!m_best || rateOf(*m_best).isZero()) {
@@ -787,15 +794,15 @@ Bandwidth TreePacking::algbw() const {
 
 std::optional<TreePacking> packTrees(const TreeGraph& graph, const std::vector<bool>& mayBranch,
                                      const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
-                                     std::chrono::milliseconds budget, const Progress& progress) {
+                                     std::chrono::milliseconds budget, ColumnEffort effort, const Progress& progress) {
   // A rate far beyond the links makes weights overflow.
   const Bandwidth reachable = std::min(upper, leastIntoGpu(graph));
-  return ColumnSearch(graph, mayBranch, mixture, reachable, budget, progress).run();
+  return ColumnSearch(graph, mayBranch, mixture, reachable, budget, progress).run(effort);
 }
 
 std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,
                                           const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
-                                          const Progress& progress) {
+                                          ColumnEffort effort, const Progress& progress) {
   const TreeGraph graph = treeGraph(fabric);
   if (demand.ownCopies || !isMirrored(graph, demand)) {
     return std::nullopt;
@@ -809,10 +816,11 @@ std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const Tr
       return std::nullopt;
     }
   };
-  std::optional<TreePacking> best = attempt([&] { return packOverHubs(graph, mayBranch, upper, budget, progress); });
-  if (!best || best->algbw() < upper) {
+  std::optional<TreePacking> best =
+      attempt([&] { return packOverHubs(graph, mayBranch, upper, budget, effort, progress); });
+  if (effort == ColumnEffort::thorough && (!best || best->algbw() < upper)) {
     std::optional<TreePacking> own =
-        attempt([&] { return packTrees(graph, mayBranch, mixture, upper, budget, progress); });
+        attempt([&] { return packTrees(graph, mayBranch, mixture, upper, budget, effort, progress); });
     if (own && (!best || best->algbw() < own->algbw())) {
       best = std::move(own);
     }

@@ -39,6 +39,12 @@ struct TreePacking {
   [[nodiscard]] Bandwidth algbw() const;  ///< of all of them. Throws OverflowError.
 };
 
+/// How much is tried.
+enum class ColumnEffort {
+  quick,    ///< only over hubs; for each part one program, where it is of moderate size
+  thorough  ///< then hundreds of trees of one rate, and the program over these
+};
+
 struct ColumnTrees {
   Bandwidth algbw;
   schedule::Forest outTrees;  ///< over GPUs; the in-trees are their mirror images
@@ -48,20 +54,23 @@ struct ColumnTrees {
 /// one by one instead (hub_trees.hpp), if that reaches the bound or more than the others.
 /// @param mixture its kinds are tried too
 /// nullopt where the links or the switches do not do the same both ways, where GPUs get their own copies, and where
-/// numbers get too wide. Ends when `upper` is reached, or a fifth of the demand's budget is spent, up to three times.
+/// numbers get too wide. Ends when `upper` is reached, or a fifth of the demand's budget is spent, up to three times
+/// (quick: once).
 /// Throws CancelledError.
 [[nodiscard]] std::optional<ColumnTrees> treesByColumns(const fabric::Fabric& fabric, const TreeDemand& demand,
                                                         const std::optional<TreeMixture>& mixture,
-                                                        const Bandwidth& upper, const Progress& progress);
+                                                        const Bandwidth& upper, ColumnEffort effort,
+                                                        const Progress& progress);
 
 /// What enters the GPU with the least: no trees do better.
 [[nodiscard]] Bandwidth leastIntoGpu(const TreeGraph& graph);
 
 /// The same on a graph whose links are alike both ways.
-/// @param mayBranch by node  @param budget of work, spent up to three times
+/// @param mayBranch by node  @param budget of work, spent up to three times (quick: once)
 /// Throws OverflowError, CancelledError.
 [[nodiscard]] std::optional<TreePacking> packTrees(const TreeGraph& graph, const std::vector<bool>& mayBranch,
                                                    const std::optional<TreeMixture>& mixture, const Bandwidth& upper,
-                                                   std::chrono::milliseconds budget, const Progress& progress);
+                                                   std::chrono::milliseconds budget, ColumnEffort effort,
+                                                   const Progress& progress);
 
 }  // namespace coppice::forestcoll
