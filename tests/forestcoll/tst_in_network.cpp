@@ -27,6 +27,8 @@ using test::built;
 
 namespace {
 
+constexpr auto kThorough = forestcoll::ColumnEffort::thorough;
+
 std::string contentsOf(const std::string& name) {
   std::ifstream file(std::string(COPPICE_TEST_DATA) + "/in_network/" + name, std::ios::binary);
   std::stringstream text;
@@ -128,6 +130,7 @@ private slots:
   void treesByColumns_data();
   void treesByColumns();
   void damagedCluster();
+  void fewTreesOverSpines();
   void kindsShareTheLinks();
   void spanningPackings();
   void damagedTorus();
@@ -414,8 +417,8 @@ void TestInNetwork::treesOverHubs() {
   const fabric::Fabric fabric = built(description);
   checkSchedule(fabric, {.collective = Collective::allreduce}, expected);
   const forestcoll::TreeGraph graph = forestcoll::treeGraph(fabric);
-  const auto packing =
-      forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), expected, std::chrono::seconds(1), {});
+  const auto packing = forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), expected,
+                                                std::chrono::seconds(1), kThorough, {});
   QVERIFY(packing && packing->algbw() == expected);
   constexpr std::size_t kFew = 400;
   QVERIFY2(packing->parts.size() < kFew, std::to_string(packing->parts.size()).c_str());
@@ -449,12 +452,12 @@ void TestInNetwork::treesOverSeveralHubs() {
   QVERIFY(optimum && optimum->allreduceLimit);
   const Bandwidth bound = optimum->allreduceLimit->algbw;
   const forestcoll::TreeGraph graph = forestcoll::treeGraph(fabric);
-  const auto packing =
-      forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), bound, std::chrono::seconds(1), {});
+  const auto packing = forestcoll::packOverHubs(graph, forestcoll::branching(graph, {}, false), bound,
+                                                std::chrono::seconds(1), kThorough, {});
   QVERIFY(packing);
   QVERIFY2(packing->algbw() <= bound && packing->algbw() >= bound * Rational(99, 100),
            toFraction(packing->algbw()).c_str());
-  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, {});
+  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, kThorough, {});
   QVERIFY(found && found->algbw >= packing->algbw());
   checkColumns(fabric, *found, bound);
 }
@@ -471,7 +474,7 @@ void TestInNetwork::treesByColumns() {
   for (const bool isPlain : {false, true}) {
     const forestcoll::TreeDemand demand{.plainSwitches = isPlain};
     const Bandwidth bound{Rational::parse((isPlain ? plain : upper).toStdString()).value()};
-    const auto found = forestcoll::treesByColumns(fabric, demand, std::nullopt, bound, {});
+    const auto found = forestcoll::treesByColumns(fabric, demand, std::nullopt, bound, kThorough, {});
     if (!found) {
       QVERIFY(!forestcoll::isMirrored(forestcoll::treeGraph(fabric), demand));
       continue;
@@ -532,10 +535,27 @@ void TestInNetwork::damagedCluster() {
   const fabric::Fabric fabric = built(description);
   const Bandwidth bound(475, 1);
   checkSchedule(fabric, {.collective = Collective::allreduce}, bound);
-  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, {});
+  const auto found = forestcoll::treesByColumns(fabric, {}, std::nullopt, bound, kThorough, {});
   QVERIFY(found && found->algbw == bound);
   constexpr std::size_t kFew = 200;
   QVERIFY2(found->outTrees.trees.size() < kFew, std::to_string(found->outTrees.trees.size()).c_str());
+}
+
+/// A tree of each leaf has an image on every spine: 4,992 out-trees of all GPUs, or, over the spines, few that share
+/// them.
+void TestInNetwork::fewTreesOverSpines() {
+  fabric::Description description =
+      test::describedBy("fat-tree-2 gpus_per_leaf=8 leaves=52 oversubscription=1 spines=12");
+  for (fabric::NodeDescription& node : description.nodes) {
+    node.multicast = node.aggregation = node.kind == "switch" && node.box.empty();
+  }
+  const fabric::Fabric fabric = built(description);
+  const auto generated = forestcoll::generate(fabric, {.collective = Collective::allreduce});
+  QVERIFY(generated && generated->optimum.allreduceLimit);
+  QVERIFY(generated->optimum.allreduceLimit->isReached);
+  constexpr std::size_t kFew = 100;
+  QVERIFY2(generated->schedule.broadcastForest->trees.size() < kFew,
+           std::to_string(generated->schedule.broadcastForest->trees.size()).c_str());
 }
 
 /// The rate against all partitions, and what out-trees may take of the edges against all cuts.
