@@ -103,9 +103,10 @@ public:
                                              {"collective", part.collective},
                                              {"time", part.time.toString()},
                                              {"rate", part.rate.gigabytesPerSecond().toString()},
-                                             {"cut", workflow::cutWords(m_fabric, part.cut)}});
+                                             {"cut", workflow::cutWords(m_fabric, part.cut)},
+                                             {"through_other_groups", part.passesOthers}});
       text += "              " + milliseconds(part.time) + " ms " + part.collective + " of " + part.word + " at " +
-              gigabytes(part.rate) + ": " + workflow::cutWords(m_fabric, part.cut) + "\n";
+              gigabytes(part.rate) + ": " + workflow::limitWords(m_fabric, part) + "\n";
     }
     const auto gains = workflow::gainsOf(demand, limits, plan, progress);
     json["gains"] = Json::array();

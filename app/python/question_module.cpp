@@ -315,7 +315,7 @@ py::list train(const LoadedFabric& loaded, const Values& options, const py::obje
     for (const workflow::CommunicationPart& part :
          workflow::limitsOf(chosen.request.demand, chosen.choice, plan).parts) {
       parts.append(py::make_tuple(part.word, part.collective, fraction(part.time), fraction(part.rate),
-                                  workflow::cutWords(loaded.fabric, part.cut)));
+                                  workflow::limitWords(loaded.fabric, part)));
     }
     plans.append(py::make_tuple(plan.priced.layout.text(), std::move(sizes), plan.microBatches,
                                 fraction(plan.overlapped()), fraction(plan.cost.compute), fraction(plan.bubble),

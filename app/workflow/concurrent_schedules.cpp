@@ -129,10 +129,11 @@ Result<Judged> withProofTrees(Judged judged, const std::vector<schedule::Concurr
   });
 }
 
-/// As io::readGroups reads it.
+}  // namespace
+
 std::string groupsText(const ConcurrentDemand& demand) {
-  using Json = nlohmann::ordered_json;
-  Json groups = Json::array();
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson groups = OrderedJson::array();
   for (const ConcurrentGroup& group : demand.groups) {
     groups.push_back(
         {{"ranks", group.ranks}, {"collective", toString(group.collective)}, {"weight", group.weight.toString()}});
@@ -140,20 +141,18 @@ std::string groupsText(const ConcurrentDemand& demand) {
       groups.back()["root"] = group.ranks[group.root];
     }
   }
-  Json relays = Json::array();
+  OrderedJson relays = OrderedJson::array();
   for (std::size_t rank = 0; rank < demand.relays.size(); ++rank) {
     if (demand.relays[rank]) {
       relays.push_back(rank);
     }
   }
-  Json all = {{"groups", std::move(groups)}};
+  OrderedJson all = {{"groups", std::move(groups)}};
   if (!relays.empty()) {
-    all["relay"] = relays.size() == demand.relays.size() ? Json(true) : std::move(relays);
+    all["relay"] = relays.size() == demand.relays.size() ? OrderedJson(true) : std::move(relays);
   }
   return all.dump() + "\n";
 }
-
-}  // namespace
 
 Result<std::vector<GroupSchedule>> scheduleGroups(const fabric::Fabric& fabric, const ConcurrentDemand& demand,
                                                   const groups::Optimum& optimum, const Progress& progress) {

@@ -31,6 +31,9 @@ struct GroupSchedule {
                                                                 const groups::Optimum& optimum,
                                                                 const Progress& progress);
 
+/// As io::readGroups reads it.
+[[nodiscard]] std::string groupsText(const schedule::ConcurrentDemand& demand);
+
 inline constexpr const char* kGroupsFile = "groups.json";
 inline constexpr const char* kGroupsFabric = "cluster.fabric.json";
 

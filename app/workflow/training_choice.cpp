@@ -127,8 +127,7 @@ private:
           priceHandOn(due[i].key);
         }
       } catch (const Failure& failure) {
-        // Rails without a spine have no way from one GPU of a box to another one of the next; what is not alike
-        // anywhere may be too large.
+        // What is not alike anywhere may be too large.
         const ErrorCode code = failure.error.code;
         if (code != ErrorCode::infeasible && code != ErrorCode::limit && code != ErrorCode::overflow) {
           throw;
@@ -149,21 +148,21 @@ private:
     }
   }
 
-  [[nodiscard]] groups::Optimum proved(const std::vector<std::vector<fabric::Rank>>& groups,
-                                       Collective collective) const {
+  [[nodiscard]] PricedGroups priced(std::vector<std::vector<fabric::Rank>> groups, Collective collective) const {
     schedule::ConcurrentDemand demand;
-    for (const std::vector<fabric::Rank>& ranks : groups) {
-      demand.groups.push_back({.ranks = ranks, .collective = collective});
+    for (std::vector<fabric::Rank>& ranks : groups) {
+      demand.groups.push_back({.ranks = std::move(ranks), .collective = collective});
     }
-    auto optimum = provedConcurrent(m_fabric, demand, quiet());
-    if (!optimum) {
-      throw Failure{optimum.error()};
+    auto answer = priceGroups(m_fabric, std::move(demand), quiet());
+    if (!answer) {
+      throw Failure{answer.error()};
     }
-    return *std::move(optimum);
+    return *std::move(answer);
   }
 
   void priceAxis(const AxisKey& key, Conversion conversion) {
-    const groups::Optimum optimum = proved(groupsOfAxis(m_fabric.gpuCount(), key), collectiveOf(conversion));
+    const PricedGroups groups = priced(groupsOfAxis(m_fabric.gpuCount(), key), collectiveOf(conversion));
+    const groups::Optimum& optimum = groups.optimum;
     Rational rate = optimum.upper.gigabytesPerSecond();
     if (conversion == Conversion::alltoall) {
       rate *= Rational(key.first);
@@ -172,6 +171,7 @@ private:
     const std::scoped_lock lock(m_mutex);
     AxisPrice& price = m_choice.axes.at(key);
     price.isExact = price.isExact && optimum.isExact();
+    price.passesOthers = price.passesOthers || groups.passesOthers();
     std::vector<Conversion> those{conversion};
     if (m_isTwoWay && conversion == Conversion::allgather) {
       those.push_back(Conversion::reduceScatter);
@@ -189,9 +189,10 @@ private:
         pairs.push_back({stages[i], stages[i + 1]});
       }
     }
-    const groups::Optimum optimum = proved(pairs, Collective::allgather);
+    const PricedGroups groups = priced(std::move(pairs), Collective::allgather);
+    const groups::Optimum& optimum = groups.optimum;
     const std::scoped_lock lock(m_mutex);
-    m_choice.handOns.at(key) = {optimum.upper, sharedCut(m_fabric, optimum), optimum.isExact()};
+    m_choice.handOns.at(key) = {optimum.upper, sharedCut(m_fabric, optimum), optimum.isExact(), groups.passesOthers()};
   }
 
   void search(const std::vector<Layout>& layouts) {

@@ -18,12 +18,14 @@ struct AxisPrice {
   std::array<Rational, training::kConversions> rates = {};  ///< as training::Axis::rates
   std::array<std::vector<CutLinks>, training::kConversions> cuts = {};
   bool isExact = true;
+  bool passesOthers = false;  ///< as PricedGroups::passesOthers()
 };
 /// Of two stages that follow each other, in both directions, with all at once.
 struct HandOnPrice {
   Bandwidth rate = Bandwidth(Rational(1));  ///< of both together
   std::vector<CutLinks> cut = {};
   bool isExact = true;
+  bool passesOthers = false;
 };
 using AxisKey = std::pair<std::int64_t, std::int64_t>;  ///< size, stride of the ranks
 

@@ -294,25 +294,23 @@ Result<std::vector<std::string>> writeTraining(const std::filesystem::path& fold
   for (const auto& [axis, collective] : collectivesOf(request, plan)) {
     const std::string word = kParallelWords[static_cast<std::size_t>(axis)];
     schedule::ConcurrentDemand demand;
-    Json groups = Json::array();
     for (std::vector<fabric::Rank>& ranks :
          groupsOfAxis(fabric.gpuCount(), {layout.sizes[static_cast<std::size_t>(axis)], layout.stride(axis)})) {
-      groups.push_back({{"ranks", ranks}, {"collective", toString(collective)}});
       demand.groups.push_back({.ranks = std::move(ranks), .collective = collective});
     }
+    const auto priced = priceGroups(fabric, std::move(demand), progress);
+    if (!priced) {
+      return priced.error();
+    }
     const std::string name = word + "-" + std::string(toString(collective));
-    if (const Outcome saved = save("groups-" + name + ".json", groups.dump() + "\n"); !saved) {
+    if (const Outcome saved = save("groups-" + name + ".json", groupsText(priced->demand)); !saved) {
       return saved.error();
     }
-    const auto optimum = provedConcurrent(fabric, demand, progress);
-    if (!optimum) {
-      return optimum.error();
-    }
-    const auto schedules = scheduleGroups(fabric, demand, *optimum, progress);
+    const auto schedules = scheduleGroups(fabric, priced->demand, priced->optimum, progress);
     if (!schedules) {
       return schedules.error();
     }
-    const auto written = writeGroups(folder / name, demand, *schedules, nullptr, progress);
+    const auto written = writeGroups(folder / name, priced->demand, *schedules, nullptr, progress);
     if (!written) {
       return written.error();
     }

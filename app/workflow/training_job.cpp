@@ -20,6 +20,19 @@ Collective collectiveOf(training::Conversion conversion) {
   return Collective::alltoall;
 }
 
+Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, schedule::ConcurrentDemand demand,
+                                 const Progress& progress) {
+  auto optimum = provedConcurrent(fabric, demand, progress);
+  if (!optimum && optimum.error().code == ErrorCode::infeasible) {
+    demand.relays.assign(fabric.gpus().size(), true);
+    optimum = provedConcurrent(fabric, demand, progress);
+  }
+  if (!optimum) {
+    return optimum.error();
+  }
+  return PricedGroups{std::move(demand), *std::move(optimum)};
+}
+
 Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,
                                           const Progress& progress) {
   const auto sizes = groups::parseMesh(mesh);
@@ -41,15 +54,16 @@ Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const st
         group.collective = collectiveOf(static_cast<training::Conversion>(c));
         demand.groups.push_back(std::move(group));
       }
-      const auto optimum = provedConcurrent(fabric, demand, progress);
-      if (!optimum) {
-        return optimum.error();
+      const auto answer = priceGroups(fabric, std::move(demand), progress);
+      if (!answer) {
+        return answer.error();
       }
-      const Rational rate = optimum->upper.gigabytesPerSecond();
+      const groups::Optimum& optimum = answer->optimum;
+      const Rational rate = optimum.upper.gigabytesPerSecond();
       const bool isAlltoall = static_cast<training::Conversion>(c) == training::Conversion::alltoall;
       priced.axis.rates[c] = isAlltoall ? rate * Rational(priced.axis.size) : rate;
-      priced.cuts[c] = sharedCut(fabric, *optimum);
-      priced.isExact = priced.isExact && optimum->isExact();
+      priced.cuts[c] = sharedCut(fabric, optimum);
+      priced.isExact = priced.isExact && optimum.isExact();
     }
     axes.push_back(std::move(priced));
   }

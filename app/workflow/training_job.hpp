@@ -18,6 +18,18 @@ namespace coppice::workflow {
 /// The collective of a conversion.
 [[nodiscard]] Collective collectiveOf(training::Conversion conversion);
 
+struct PricedGroups {
+  schedule::ConcurrentDemand demand;
+  groups::Optimum optimum;
+
+  /// GPUs pass on data of groups that they are not in.
+  [[nodiscard]] bool passesOthers() const { return !demand.relays.empty(); }
+};
+/// What groups reach that run at the same time. Where one has no path over its own GPUs and relays, such as every other
+/// GPU of a ring, or one GPU of each rail in another box, data pass other GPUs. Errors: those of provedConcurrent.
+[[nodiscard]] Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, schedule::ConcurrentDemand demand,
+                                               const Progress& progress);
+
 struct PricedAxis {
   training::Axis axis;
   /// By conversion, what limits it; empty for an axis of one GPU.

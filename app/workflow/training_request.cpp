@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <sstream>
 
 #include "base/ascii.hpp"
 #include "base/comma_list.hpp"
+#include "base/counted.hpp"
 #include "base/gpu_names.hpp"
 #include "base/text.hpp"
 #include "io/fx_text.hpp"
@@ -68,6 +70,24 @@ training::Device deviceNamed(std::string_view text) {
   }
   const int capability = namedCapability(text).value_or(90);
   return *readDevice(capability >= 100 ? "b200" : capability >= 90 ? "h100" : capability >= 80 ? "a100" : "v100");
+}
+
+/// Of these sequences and their multiples each expert gets a whole number of tokens.
+int64_t sequencesOfExperts(const training::Model& model, int64_t sequence) {
+  if (model.experts == 0) {
+    return 1;
+  }
+  const int64_t once = std::gcd(model.experts, sequence);
+  return model.experts / once / std::gcd(model.experts / once, model.chosen);
+}
+
+/// A power of two times `factor`: about as many, which many numbers of GPUs divide.
+int64_t nearestBatch(int64_t sequences, int64_t factor) {
+  int64_t batch = factor;
+  while (batch < sequences - batch / 2) {
+    batch *= 2;
+  }
+  return batch;
 }
 
 /// "tp=8,dp=16,pp=4,mb=2": sizes of axes, and micro-batches of a step.
@@ -176,7 +196,7 @@ const std::vector<Option>& trainingOptions() {
          .words = {"bf16", "fp8"}},
         {.name = "batch",
          .title = "Sequences per step",
-         .help = "Sequences of a step; by default, as many as 4 million tokens have",
+         .help = "Sequences of a step; by default, as many as about 4 million tokens have",
          .kind = OptionKind::integer,
          .min = 1,
          .suggestion = "512"},
@@ -278,7 +298,14 @@ Result<TrainingRequest> readTraining(const Values& given, std::string_view names
   constexpr int64_t kTokens = int64_t{1} << 22;
   training::Job& job = request.demand.job;
   job.sequence = values->integer("sequence").value_or(kSequence);
-  job.batch = values->integer("batch").value_or(std::max<int64_t>(kTokens / job.sequence, 1));
+  const int64_t evenly = sequencesOfExperts(request.demand.model, job.sequence);
+  job.batch = values->integer("batch").value_or(nearestBatch(kTokens / job.sequence, evenly));
+  if (job.batch % evenly != 0) {
+    return optionError("batch",
+                       "the tokens of " + counted(job.batch, "sequence") + " do not divide evenly among the " +
+                           std::to_string(request.demand.model.experts) + " experts of the model",
+                       "give a multiple of " + std::to_string(evenly) + " sequences");
+  }
   job.mayRecompute = machine->mayRecompute;
   request.limits = plan->limits;
   request.demand.microBatches = plan->microBatches;

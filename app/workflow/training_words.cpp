@@ -175,16 +175,22 @@ Limits limitsOf(const training::StepDemand& demand, const TrainingChoice& choice
     const AxisPrice& price = choice.axes.at({layout.sizes[axis], layout.stride(axis)});
     const auto conversion = static_cast<std::size_t>(each.conversion);
     limits.parts.push_back({training::kParallelWords[axis], std::string(toString(collectiveOf(each.conversion))),
-                            each.time * layers, Bandwidth(price.rates[conversion]), price.cuts[conversion]});
+                            each.time * layers, Bandwidth(price.rates[conversion]), price.cuts[conversion],
+                            price.passesOthers});
     rest -= limits.parts.back().time;
   }
   if (rest.isPositive()) {
     const HandOnPrice& price = choice.handOns.at({layout.stages(), layout.stride(kPipeline)});
-    limits.parts.push_back({training::kParallelWords[kPipeline], "send", rest, price.rate, price.cut});
+    limits.parts.push_back(
+        {training::kParallelWords[kPipeline], "send", rest, price.rate, price.cut, price.passesOthers});
   }
   std::stable_sort(limits.parts.begin(), limits.parts.end(),
                    [](const CommunicationPart& a, const CommunicationPart& b) { return a.time > b.time; });
   return limits;
+}
+
+std::string limitWords(const fabric::Fabric& fabric, const CommunicationPart& part) {
+  return cutWords(fabric, part.cut) + (part.passesOthers ? ", through GPUs of other groups" : "");
 }
 
 std::string gainWords(const fabric::Fabric& fabric, const Gain& gain) {
@@ -201,6 +207,9 @@ std::string gainWords(const fabric::Fabric& fabric, const Gain& gain) {
 
 std::string noPlanWords(const TrainingRequest& request, const TrainingChoice& choice) {
   const auto gigabytesOf = [](const Rational& bytes) { return toDecimal(bytes / Rational(1'000'000'000), 2) + " GB"; };
+  if (choice.leftOut > 0 && choice.leftOut == choice.layouts) {
+    return "none of " + counted(choice.layouts, "layout") + " of the GPUs has a price: " + choice.leftOutFor;
+  }
   std::string text = "no plan fits into the " + gigabytesOf(request.demand.memory) + " of a GPU";
   if (choice.smallest) {
     const StepPlan& plan = *choice.smallest;

@@ -38,7 +38,11 @@ struct CommunicationPart {
   Rational time;  ///< ns
   Bandwidth rate;
   std::vector<CutLinks> cut;
+  bool passesOthers = false;  ///< as PricedGroups::passesOthers()
 };
+/// The links that limit it, and whether it passes GPUs of other groups.
+[[nodiscard]] std::string limitWords(const fabric::Fabric& fabric, const CommunicationPart& part);
+
 struct Limits {
   bool isCommunication = false;          ///< otherwise computation, with the bubble
   std::vector<CommunicationPart> parts;  ///< largest first; their times sum to the plan's communication

@@ -454,7 +454,7 @@ void TestLivePrices::allreduceByTrees() {
     QVERIFY2((raised - bound.answer().algbw).gigabytesPerSecond() == ranked.price.raise * step, group.name.c_str());
     const Bandwidth lowered = changedBy(group, -step);
     QVERIFY2((bound.answer().algbw - lowered).gigabytesPerSecond() == ranked.price.lower * step, group.name.c_str());
-    const auto curve = must(live::curveOf(bound, group, Bandwidth(-20), Bandwidth(500)));
+    const auto curve = must(live::curveOf(bound, group, Bandwidth(-5), Bandwidth(500)));
     QVERIFY(curve.isPiecewiseLinear);
     for (const live::CurvePoint& point : curve.points) {
       QVERIFY2(point.algbw == changedBy(group, point.change.gigabytesPerSecond()), group.name.c_str());

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "io/files.hpp"
+#include "io/groups_json.hpp"
 #include "support/preset_fabrics.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/training_export.hpp"
+#include "workflow/training_words.hpp"
 
 using namespace coppice;
 using test::presetFabric;
@@ -55,9 +57,12 @@ private slots:
   void flagsMultiplyToTheGpus();
   void orderOfRanks();
   void files();
+  void groupsPassEachOther();
   void badFolder();
   void gpuByNames_data();
   void gpuByNames();
+  void evenTokens_data();
+  void evenTokens();
 };
 
 void TestTrainingExport::gpuByNames_data() {
@@ -93,6 +98,29 @@ void TestTrainingExport::gpuByNames() {
   QTEST(QString::fromStdString(std::string(request->device.name)), "gpu");
   const auto given = workflow::readTraining({{"model", "llama-3-8b"}, {"gpu", "h200"}}, names.toStdString());
   QVERIFY(given && given->device.name == "h200");
+}
+
+void TestTrainingExport::evenTokens_data() {
+  QTest::addColumn<QString>("model");
+  QTest::addColumn<qint64>("batch");
+  QTest::addColumn<qint64>("odd");
+  QTest::newRow("no experts") << QString("llama-3.1-8b") << qint64{512} << qint64{0};
+  QTest::newRow("128 experts") << QString("qwen3-235b") << qint64{512} << qint64{0};
+  QTest::newRow("160 experts") << QString("deepseek-v2") << qint64{640} << qint64{512};
+  QTest::newRow("384 experts") << QString("Kimi-K2") << qint64{384} << qint64{512};
+}
+
+/// A step without a batch gives each expert a whole number of tokens; one that does not is refused.
+void TestTrainingExport::evenTokens() {
+  QFETCH(QString, model);
+  QFETCH(qint64, odd);
+  const auto request = workflow::readTraining({{"model", model.toStdString()}}, "");
+  QVERIFY(request);
+  QTEST(static_cast<qint64>(request->demand.job.batch), "batch");
+  if (odd > 0) {
+    const auto refused = workflow::readTraining({{"model", model.toStdString()}, {"batch", std::to_string(odd)}}, "");
+    QVERIFY(!refused && refused.error().message.find("experts") != std::string::npos);
+  }
 }
 
 void TestTrainingExport::flagsMultiplyToTheGpus_data() {
@@ -185,6 +213,36 @@ void TestTrainingExport::files() {
     ++schedules;
   }
   QVERIFY(schedules >= 2);
+}
+
+/// Every other GPU of a ring has no path of its own: the groups pass each other, in the price, the words and the files.
+void TestTrainingExport::groupsPassEachOther() {
+  const Chosen found =
+      chosen("torus dims=4x4", {{"model", "llama-3-8b"}, {"batch", "64"}, {"plan", "tp=2,dp=8"}, {"gpu", "h200"}});
+  QCOMPARE(found.choice.leftOut, std::size_t{0});
+  const auto isPassing = [&](const training::StepPlan& plan) {
+    const workflow::Limits limits = workflow::limitsOf(found.request.demand, found.choice, plan);
+    return std::any_of(limits.parts.begin(), limits.parts.end(), [&](const workflow::CommunicationPart& part) {
+      return part.passesOthers &&
+             workflow::limitWords(found.fabric, part).find("GPUs of other groups") != std::string::npos;
+    });
+  };
+  const auto plan = std::find_if(found.choice.plans.begin(), found.choice.plans.end(), isPassing);
+  QVERIFY(plan != found.choice.plans.end());
+  QTemporaryDir folder;
+  const std::filesystem::path path = folder.filePath("plan").toStdString();
+  const auto names = workflow::writeTraining(path, found.fabric, found.request, *plan, {});
+  QVERIFY2(names, names ? "" : describe(names.error()).c_str());
+  int passing = 0;
+  for (const std::string& name : *names) {
+    if (name.starts_with("groups-")) {
+      const auto demand = io::readGroups(*io::readFile(path / name), name, found.fabric);
+      QVERIFY(demand);
+      passing += demand->relays.empty() ? 0 : 1;
+      QVERIFY(workflow::provedConcurrent(found.fabric, *demand, {}));
+    }
+  }
+  QVERIFY(passing > 0);
 }
 
 void TestTrainingExport::badFolder() {

@@ -98,7 +98,7 @@ void PlanDetails::fillParts() {
     for (std::size_t i = 0; i < m_limits.parts.size(); ++i) {
       const workflow::CommunicationPart& part = m_limits.parts[i];
       const int row = static_cast<int>(i);
-      const QString cut = QString::fromStdString(workflow::cutWords(*m_answer->fabric, part.cut));
+      const QString cut = QString::fromStdString(workflow::limitWords(*m_answer->fabric, part));
       int column = 0;
       setCell(*m_parts, row, column++, QString::fromStdString(part.word), false);
       setCell(*m_parts, row, column++, collectiveOf(part), false);

@@ -19,7 +19,7 @@ class GpuForest {
 public:
   GpuForest(const fabric::Fabric& fabric, const InverseBandwidth& scale);
 
-  /// Room for so many trees more.
+  /// Makes room for as many more trees.
   void expect(std::size_t trees);
   /// The image of a forest, `times` as many of its trees. Its ranks are GPUs and then relays.
   /// @param relays the nodes of the ranks after the GPUs
