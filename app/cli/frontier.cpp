@@ -7,7 +7,6 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "text.hpp"
-#include "train_model.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/frontier_request.hpp"
 
@@ -48,8 +47,10 @@ std::string tableText(const workflow::Frontier& frontier, bool isAll, bool hasSt
   };
   constexpr std::size_t kAmount = 13;
   constexpr std::size_t kRate = 20;
+  const workflow::StepUnit unit = workflow::stepUnit(frontier);
   std::string text = "     " + column("price", kAmount) + column("watts", kAmount) + column("allreduce", kRate) +
-                     column("alltoall", kRate) + (hasStep ? column("step ms", kAmount) : std::string()) + "network\n";
+                     column("alltoall", kRate) +
+                     (hasStep ? column("step " + std::string(unit.name), kAmount) : std::string()) + "network\n";
   for (const FrontierPoint& point : frontier.points) {
     if (!point.isOnFront && !isAll) {
       continue;
@@ -59,7 +60,7 @@ std::string tableText(const workflow::Frontier& frontier, bool isAll, bool hasSt
             column(toDecimal(point.bill.total.watts), kAmount) +
             column(rangeText(bounds.allreduce, bounds.allreduceUpper), kRate) +
             column(rangeText(bounds.alltoall, bounds.alltoallUpper), kRate) +
-            (hasStep ? column(bounds.step      ? milliseconds(*bounds.step)
+            (hasStep ? column(bounds.step      ? unit.text(*bounds.step)
                               : bounds.hasStep ? "no plan fits"
                                                : "not computed",
                               kAmount)

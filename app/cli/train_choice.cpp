@@ -8,6 +8,7 @@
 #include "train_front.hpp"
 #include "train_model.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_choice.hpp"
 #include "workflow/training_export.hpp"
 #include "workflow/training_timeline.hpp"
@@ -58,14 +59,14 @@ public:
   }
 
   [[nodiscard]] std::string table() const {
-    std::string text =
-        "     step ms     compute     bubble      communication  without overlap  memory GB  plan, fastest axis "
-        "first\n";
+    const workflow::StepUnit unit = workflow::stepUnit(m_choice.plans.front().overlapped().toDouble());
+    std::string text = "     " + cell("step " + std::string(unit.name), 12) +
+                       "compute     bubble      communication  without overlap  memory GB  plan, fastest axis first\n";
     for (std::size_t i = 0; i < std::min(m_choice.plans.size(), kMaxRows); ++i) {
       const StepPlan& plan = m_choice.plans[i];
-      text += std::string(i == 0 ? "  *  " : "     ") + cell(milliseconds(plan.overlapped()), 12) +
-              cell(milliseconds(plan.cost.compute), 12) + cell(milliseconds(plan.bubble), 12) +
-              cell(milliseconds(plan.cost.communication), 15) + cell(milliseconds(plan.inSequence()), 17) +
+      text += std::string(i == 0 ? "  *  " : "     ") + cell(unit.text(plan.overlapped()), 12) +
+              cell(unit.text(plan.cost.compute), 12) + cell(unit.text(plan.bubble), 12) +
+              cell(unit.text(plan.cost.communication), 15) + cell(unit.text(plan.inSequence()), 17) +
               cell(gigabytesOf(plan.cost.memory), 11) + plan.priced.layout.text() + ", " +
               counted(plan.microBatches, "micro-batch", "micro-batches") + "\n";
     }
@@ -95,7 +96,8 @@ public:
     }
     const workflow::Limits limits = workflow::limitsOf(demand, m_choice, plan);
     text += "  limited by  " + std::string(limits.isCommunication ? "communication" : "computation") +
-            (plan.bubble.isZero() ? "" : ", with " + milliseconds(plan.bubble) + " ms of the pipeline's bubble") + "\n";
+            (plan.bubble.isZero() ? "" : ", with " + workflow::stepTime(plan.bubble) + " of the pipeline's bubble") +
+            "\n";
     json["limited_by"] = limits.isCommunication ? "communication" : "computation";
     json["communication_parts"] = Json::array();
     for (const workflow::CommunicationPart& part : limits.parts) {
@@ -105,7 +107,7 @@ public:
                                              {"rate", part.rate.gigabytesPerSecond().toString()},
                                              {"cut", workflow::cutWords(m_fabric, part.cut)},
                                              {"through_other_groups", part.passesOthers}});
-      text += "              " + milliseconds(part.time) + " ms " + part.collective + " of " + part.word + " at " +
+      text += "              " + workflow::stepTime(part.time) + " " + part.collective + " of " + part.word + " at " +
               gigabytes(part.rate) + ": " + workflow::limitWords(m_fabric, part) + "\n";
     }
     const auto gains = workflow::gainsOf(demand, limits, plan, progress);
@@ -125,7 +127,7 @@ public:
                                {"saved_ms", (saved / Rational(1'000'000)).toDouble()},
                                {"saved_without_overlap_ms", (inSequence / Rational(1'000'000)).toDouble()}});
       text += std::string(&gain == &gains->front() ? "  gains       " : "              ") + what + ": " +
-              milliseconds(saved) + " ms, without overlap " + milliseconds(inSequence) + " ms at most\n";
+              workflow::stepTime(saved) + ", without overlap " + workflow::stepTime(inSequence) + " at most\n";
     }
     return Done{};
   }
@@ -198,7 +200,7 @@ Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source,
       json["best"] = writer.json(best);
       const workflow::Limits limits = workflow::limitsOf(request.demand, *choice, best);
       const Rational rate = writer.figuresOf(best).tokensPerSecond;
-      line = milliseconds(best.overlapped()) + " ms, at most " + toDecimal(rate, 0) + " tokens/s, " +
+      line = workflow::stepTime(best.overlapped()) + ", at most " + toDecimal(rate, 0) + " tokens/s, " +
              toDecimal(rate / Rational(loaded->fabric.gpuCount()), 1) + " of each GPU, limited by " +
              (limits.isCommunication ? limits.parts.front().collective + " of " + limits.parts.front().word + ": " +
                                            workflow::cutWords(loaded->fabric, limits.parts.front().cut)
@@ -249,7 +251,7 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   json["seconds"] = seconds;
   report.text =
       named(model.name) + ", " + toDecimal(model.parameters() / Rational(1'000'000'000), 2) +
-      " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(request.device.name) +
+      " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(request.device.title) +
       "); a step has " + std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n" +
       counted(choice->layouts, "layout") + " of the GPUs, " + counted(choice->searches, "search", "searches") +
       (choice->least ? "; no step of these is shorter than " + duration(*choice->least * 1e-9) : std::string()) + "\n";

@@ -139,7 +139,7 @@ Result<Report> trainGraph(const ModelOptions& options, const FabricOptions& sour
   report.text = request->file + " on " +
                 (request->hasMesh() ? "its own mesh: "
                                     : counted(loaded->fabric.gpuCount(), "GPU") + " (" +
-                                          std::string(request->machine.device.name) + "): ") +
+                                          std::string(request->machine.device.title) + "): ") +
                 contents(request->graph);
   if (answers->size() > 1) {
     report.text += meshTable(*answers);

@@ -7,6 +7,7 @@
 #include "fabric/likely_gpu.hpp"
 #include "text.hpp"
 #include "workflow/clock.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_job.hpp"
 
 namespace coppice::cli {
@@ -48,10 +49,6 @@ std::string wordsOf(const Problem& problem, const Plan& plan, std::size_t axis) 
 }
 
 }  // namespace
-
-std::string milliseconds(const Rational& nanoseconds) {
-  return toDecimal(nanoseconds / Rational(1'000'000), 2);
-}
 
 Result<ModelRequest> readModelRequest(const ModelOptions& options, const FabricOptions& source,
                                       const Progress& progress) {
@@ -146,25 +143,26 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   json["exact"] = front->isExact();
   json["seconds"] = seconds;
 
+  const auto column = [](std::string value, std::size_t width) {
+    value.resize(std::max(value.size(), width), ' ');
+    return value;
+  };
+  const workflow::StepUnit unit = workflow::stepUnit(steps.front().overlapped().toDouble());
   std::string& text = report.text;
   text = named(model->name) + ", " + toDecimal(model->parameters() / Rational(1'000'000'000), 2) +
          " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" +
-         std::string(request->training.device.name) + ") as " + options.mesh + "; a step has " +
+         std::string(request->training.device.title) + ") as " + options.mesh + "; a step has " +
          std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n";
   text += counted(steps.size(), "plan") +
-          (front->isExact() ? " that no other is as good as" : " found; others may be better") + "\n" +
-          "     step ms     compute     communication  without overlap  memory GB\n";
+          (front->isExact() ? " that no other is as good as" : " found; others may be better") + "\n" + "     " +
+          column("step " + std::string(unit.name), 12) + "compute     communication  without overlap  memory GB\n";
   constexpr std::size_t kMaxRows = 15;
   for (std::size_t i = 0; i < std::min(steps.size(), kMaxRows); ++i) {
-    const auto column = [](std::string value, std::size_t width) {
-      value.resize(std::max(value.size(), width), ' ');
-      return value;
-    };
     const Step& step = steps[i];
     const bool isBest = best != steps.end() && &step == &*best;
-    text += std::string(isBest ? "  *  " : "     ") + column(milliseconds(step.overlapped()), 12) +
-            column(milliseconds(step.cost.compute), 12) + column(milliseconds(step.cost.communication), 15) +
-            column(milliseconds(step.cost.compute + step.cost.communication), 17) +
+    text += std::string(isBest ? "  *  " : "     ") + column(unit.text(step.overlapped()), 12) +
+            column(unit.text(step.cost.compute), 12) + column(unit.text(step.cost.communication), 15) +
+            column(unit.text(step.cost.compute + step.cost.communication), 17) +
             toDecimal(step.cost.memory / Rational(1'000'000'000), 2) + (step.cost.memory <= memory ? "" : " too much") +
             "\n";
   }
@@ -196,9 +194,10 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
     const std::string name(toString(workflow::collectiveOf(each.conversion)));
     json["best"]["conversions"].push_back(
         {{"axis", each.axis}, {"collective", name}, {"time", (each.time * Rational(model->blockLayers())).toString()}});
-    text += "              " + milliseconds(each.time * Rational(model->blockLayers())) + " ms " + name + " on axis " +
-            std::to_string(each.axis) + " at " + gigabytes(Bandwidth((*priced)[each.axis].axis.rates[conversion])) +
-            ": " + workflow::cutWords(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
+    text += "              " + workflow::stepTime(each.time * Rational(model->blockLayers())) + " " + name +
+            " on axis " + std::to_string(each.axis) + " at " +
+            gigabytes(Bandwidth((*priced)[each.axis].axis.rates[conversion])) + ": " +
+            workflow::cutWords(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
   }
   text += "  not in it   norms, biases, latencies, the communication of embedding and output, pipelines\n" +
           lines(loaded->findings) + "  time        " + duration(seconds) + "\n";

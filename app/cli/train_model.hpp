@@ -26,7 +26,6 @@ struct ModelRequest {
 [[nodiscard]] Result<ModelRequest> readModelRequest(const ModelOptions& options, const FabricOptions& source,
                                                     const Progress& progress);
 
-[[nodiscard]] std::string milliseconds(const Rational& nanoseconds);
 /// A step of a model on all GPUs, divided in any way that makes sense: the best plans, what each axis does, and what
 /// limits the best.
 [[nodiscard]] Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& source,

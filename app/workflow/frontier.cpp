@@ -312,6 +312,16 @@ Result<Frontier> findFrontier(const FrontierRequest& request, const bom::Parts& 
   return coppice::guarded([&] { return FrontierSearch(request, parts, progress).run(); });
 }
 
+StepUnit stepUnit(const Frontier& frontier) {
+  std::optional<Rational> best;
+  for (const FrontierPoint& point : frontier.points) {
+    if (point.bounds.step) {
+      best = best ? std::min(*best, *point.bounds.step) : *point.bounds.step;
+    }
+  }
+  return stepUnit(best ? best->toDouble() : 0);
+}
+
 std::string frontierCsv(const Frontier& frontier) {
   std::string text =
       "network,chosen_for,price,watts,allreduce_GBps,allreduce_at_most_GBps,alltoall_GBps,"

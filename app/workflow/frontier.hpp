@@ -10,6 +10,7 @@
 #include "bom/bill.hpp"
 #include "fabric/description.hpp"
 #include "workflow/network_variants.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_request.hpp"
 
 /// Which networks between boxes are worth their money: price and watts against what collectives and a training step
@@ -67,6 +68,8 @@ struct Frontier {
 [[nodiscard]] Result<Frontier> findFrontier(const FrontierRequest& request, const bom::Parts& parts,
                                             const Progress& progress);
 
+/// For the steps of the networks: by the shortest.
+[[nodiscard]] StepUnit stepUnit(const Frontier& frontier);
 /// "frontier.csv": all points, exact.
 [[nodiscard]] std::string frontierCsv(const Frontier& frontier);
 /// Writes frontier.csv, and of each point of the front its fabric, bill and cables: "01-leaf-spine-2-1….fabric.json",

@@ -167,8 +167,10 @@ const std::vector<Option>& trainingOptions() {
       models.push_back(preset.model.name);
     }
     std::vector<std::string> devices{kByNames};
+    std::vector<std::pair<std::string, std::string>> titles{{kByNames, "automatic"}};
     for (const training::Device& device : training::devicePresets()) {
       devices.emplace_back(device.name);
+      titles.emplace_back(device.name, device.title);
     }
     std::string deviceHelp = "Peak rate and memory; auto is the GPU that the fabric names, else h100: ";
     for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -187,7 +189,8 @@ const std::vector<Option>& trainingOptions() {
          .help = deviceHelp,
          .kind = OptionKind::choice,
          .defaultText = kByNames,
-         .words = devices},
+         .words = devices,
+         .spoken = titles},
         {.name = "precision",
          .title = "Precision",
          .help = "Bits of what matrix products multiply: their peak rate; what moves and stays in memory has 16 bits",
@@ -255,7 +258,7 @@ Result<TrainingMachine> readTrainingMachine(const OptionValues& values, std::str
   TrainingMachine machine{*device, Rational(device->gflops), Rational(device->memory), values.flag("recompute")};
   if (values.text("precision") == "fp8") {
     if (device->fp8Gflops == 0) {
-      return optionError("precision", "a " + std::string(device->name) + " has no products of 8 bits", "use bf16");
+      return optionError("precision", "a " + std::string(device->title) + " has no products of 8 bits", "use bf16");
     }
     machine.gflops = Rational(device->fp8Gflops);
   }

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/formatted.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_job.hpp"
 
 namespace coppice::workflow {
@@ -32,14 +33,14 @@ std::vector<ExposedPart> exposedParts(const StepTimeline& timeline) {
 }
 
 std::string timelineWords(const StepTimeline& timeline) {
-  std::string text = formatted("with this overlap %.2f ms, ", timeline.nanoseconds(timeline.length) / kMilli);
+  std::string text = "with this overlap " + stepTime(timeline.nanoseconds(timeline.length)) + ", ";
   const std::vector<ExposedPart> parts = exposedParts(timeline);
   if (parts.empty()) {
     return text + "no communication exposed";
   }
   for (const ExposedPart& part : parts) {
     const bool isFirst = &part == &parts.front();
-    text += formatted(isFirst ? "exposed %.2f ms of " : ", %.2f ms of ", part.milliseconds) + part.word;
+    text += (isFirst ? "exposed " : ", ") + stepTime(part.milliseconds * kMilli) + " of " + part.word;
   }
   return text;
 }

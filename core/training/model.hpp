@@ -65,6 +65,7 @@ struct ModelPreset {
 /// A kind of GPU or other accelerator, as one rank has it: dense operations per second, and memory.
 struct Device {
   std::string_view name;
+  std::string_view title;      ///< "Gaudi 3"
   std::int64_t gflops = 0;     ///< 10^9 per second, of 16 bits
   std::int64_t fp8Gflops = 0;  ///< of 8 bits; 0 = it has none
   std::int64_t memory = 0;     ///< bytes

@@ -11,6 +11,7 @@
 #include "support/preset_fabrics.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_export.hpp"
 #include "workflow/training_words.hpp"
 
@@ -63,7 +64,30 @@ private slots:
   void gpuByNames();
   void evenTokens_data();
   void evenTokens();
+  void stepTimes_data();
+  void stepTimes();
 };
+
+/// Four digits, in milliseconds or, from ten seconds on, in seconds.
+void TestTrainingExport::stepTimes_data() {
+  QTest::addColumn<double>("nanoseconds");
+  QTest::addColumn<QString>("text");
+  QTest::newRow("nothing") << 0.0 << "0 ms";
+  QTest::newRow("ms") << 1.2345e6 << "1.234 ms";
+  QTest::newRow("tens of ms") << 12.345e6 << "12.35 ms";
+  QTest::newRow("below a second") << 512.34e6 << "512.3 ms";
+  QTest::newRow("seconds") << 9999.4e6 << "9999 ms";
+  QTest::newRow("long") << 60222.54e6 << "60.22 s";
+  QTest::newRow("longer") << 602225.4e6 << "602.2 s";
+}
+
+void TestTrainingExport::stepTimes() {
+  QFETCH(double, nanoseconds);
+  QTEST(QString::fromStdString(workflow::stepTime(nanoseconds)), "text");
+  // Others beside it, in its unit.
+  const workflow::StepUnit unit = workflow::stepUnit(60222.54e6);
+  QCOMPARE(unit.text(Rational(1'234'567'890)), "1.23");
+}
 
 void TestTrainingExport::gpuByNames_data() {
   QTest::addColumn<QString>("names");

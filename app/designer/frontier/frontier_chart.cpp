@@ -59,8 +59,8 @@ std::optional<QPointF> FrontierChart::valueOf(int point) const {
     case Gain::step:
       break;
   }
-  constexpr double kMilli = 1e6;
-  return each.bounds.step ? std::optional(QPointF(x, each.bounds.step->toDouble() / kMilli)) : std::nullopt;
+  return each.bounds.step ? std::optional(QPointF(x, each.bounds.step->toDouble() / m_answer->stepUnit.nanoseconds))
+                          : std::nullopt;
 }
 
 void FrontierChart::addNetworks(const QString& name, const std::vector<int>& networks, const PlotStyle& style) {
@@ -74,10 +74,13 @@ void FrontierChart::addNetworks(const QString& name, const std::vector<int>& net
     const workflow::NetworkBounds& bounds = point.bounds;
     QString text =
         QString::fromStdString(point.name) + u'\n' +
-        tr("price %1, %2 W\nallreduce %3 GB/s, alltoall %4 GB/s")
+        tr("Price %1, %2 W\nAllReduce %3 GB/s, AllToAll %4 GB/s")
             .arg(grouped(point.bill.total.price), grouped(point.bill.total.watts),
                  rangeText(bounds.allreduce, bounds.allreduceUpper), rangeText(bounds.alltoall, bounds.alltoallUpper));
-    return answer->hasStep ? text + u'\n' + tr("training step, ms: %1").arg(stepText(bounds)) : text;
+    return answer->hasStep ? text + u'\n' +
+                                 tr("Training step, %1: %2")
+                                     .arg(QLatin1StringView(answer->stepUnit.name), stepText(bounds, answer->stepUnit))
+                           : text;
   });
 }
 
@@ -88,11 +91,12 @@ void FrontierChart::draw() {
     return;
   }
   const bool isLowBetter = m_gain == Gain::step;
-  setAxes({.title = m_cost == Cost::price ? tr("price of the network") : tr("watts of the network")},
-          {.title = m_gain == Gain::allreduce  ? tr("allreduce, GB/s")
-                    : m_gain == Gain::alltoall ? tr("alltoall, GB/s")
-                                               : tr("training step, ms"),
-           .fromZero = !isLowBetter});
+  setAxes(
+      {.title = m_cost == Cost::price ? tr("price of the network") : tr("watts of the network")},
+      {.title = m_gain == Gain::allreduce  ? tr("AllReduce, GB/s")
+                : m_gain == Gain::alltoall ? tr("AllToAll, GB/s")
+                                           : tr("training step, %1").arg(QLatin1StringView(m_answer->stepUnit.name)),
+       .fromZero = !isLowBetter});
   std::vector<int> front;
   std::vector<int> others;
   std::vector<int> chosen;

@@ -219,9 +219,9 @@ void FrontierDialog::fill() {
     const QSignalBlocker quiet(m_table);
     m_rows.clear();
     m_table->setRowCount(0);
-    QStringList heads{tr("Network"), tr("Price"), tr("Watts"), tr("AllReduce GB/s"), tr("AllToAll GB/s")};
+    QStringList heads{tr("Network"), tr("Price"), tr("Watts"), tr("AllReduce, GB/s"), tr("AllToAll, GB/s")};
     if (m_answer && m_answer->hasStep) {
-      heads << tr("Step ms");
+      heads << tr("Step, %1").arg(QLatin1StringView(m_answer->stepUnit.name));
     }
     setHeads(*m_table, heads, kNetwork);
     const std::size_t count = m_answer ? m_answer->frontier.points.size() : 0;
@@ -237,7 +237,7 @@ void FrontierDialog::fill() {
                         rangeText(bounds.allreduce, bounds.allreduceUpper),
                         rangeText(bounds.alltoall, bounds.alltoallUpper)};
       if (m_answer->hasStep) {
-        texts << stepText(bounds);
+        texts << stepText(bounds, m_answer->stepUnit);
       }
       const int row = m_table->rowCount();
       m_table->setRowCount(row + 1);

@@ -31,6 +31,7 @@ Outcome search(FrontierAnswer& answer, const workflow::Values& values, const Pro
   answer.isSample = question->priced.isSample;
   answer.hasStep = question->request.training.has_value();
   answer.frontier = *std::move(frontier);
+  answer.stepUnit = workflow::stepUnit(answer.frontier);
   return Done{};
 }
 
@@ -44,8 +45,8 @@ QString rangeText(const Bandwidth& reached, const Bandwidth& upper) {
   return upper == reached ? decimal(reached) : FrontierTexts::tr("%1 to %2").arg(decimal(reached), decimal(upper));
 }
 
-QString stepText(const workflow::NetworkBounds& bounds) {
-  return bounds.step      ? decimal(*bounds.step / Rational(1'000'000))
+QString stepText(const workflow::NetworkBounds& bounds, const workflow::StepUnit& unit) {
+  return bounds.step      ? QString::fromStdString(unit.text(*bounds.step))
          : bounds.hasStep ? FrontierTexts::tr("no plan fits")
                           : FrontierTexts::tr("not computed");
 }

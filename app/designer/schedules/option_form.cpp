@@ -12,6 +12,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QRegularExpression>
 #include <QSpinBox>
 #include <algorithm>
 #include <limits>
@@ -36,7 +37,8 @@ int inSpinBox(std::int64_t value) {
 QString spoken(const workflow::Option& option, const std::string& text) {
   QString shown = QString::fromStdString(text);
   for (const auto& [value, words] : option.spoken) {
-    shown.replace(QString::fromStdString(value), QString::fromStdString(words));
+    const QString whole = QRegularExpression::escape(QString::fromStdString(value));
+    shown.replace(QRegularExpression(u"\\b"_s + whole + u"\\b"_s), QString::fromStdString(words));
   }
   return shown;
 }
@@ -157,7 +159,7 @@ QWidget* OptionForm::makeEditor(const workflow::Option& option) {
       for (const std::string& word : option.words) {
         const auto collective = option.name == "collective" ? parseCollective(word) : std::nullopt;
         const QString value = QString::fromStdString(word);
-        combo->addItem(collective ? collectiveName(*collective) : value, value);
+        combo->addItem(collective ? collectiveName(*collective) : spoken(option, word), value);
       }
       connect(combo, &QComboBox::currentIndexChanged, this, &OptionForm::tell);
       return combo;

@@ -44,9 +44,9 @@ GraphDetails::GraphDetails(QWidget* parent)
   setObjectName(u"graphDetails"_s);
   setDocumentMode(true);
   setUpRowTable(*m_meshes, u"graphMeshes"_s, tr("Meshes, best first"));
-  setHeads(*m_meshes, {tr("Mesh"), tr("Step µs"), tr("Compute"), tr("Communication"), tr("MB"), tr("Plans")}, 5);
+  setHeads(*m_meshes, {tr("Mesh"), tr("Step, µs"), tr("Compute"), tr("Communication"), tr("MB"), tr("Plans")}, 5);
   setUpRowTable(*m_plans, u"graphPlans"_s, tr("Plans of the mesh"));
-  setHeads(*m_plans, {tr("Step µs"), tr("Compute"), tr("Communication"), tr("MB"), tr("Fits")}, 4);
+  setHeads(*m_plans, {tr("Step, µs"), tr("Compute"), tr("Communication"), tr("MB"), tr("Fits")}, 4);
   setUpRowTable(*m_states, u"graphStates"_s, tr("States of the tensors"));
   setHeads(*m_states, {tr("Tensor"), tr("State"), tr("Takes")}, 2);
   m_states->horizontalHeaderItem(1)->setToolTip(

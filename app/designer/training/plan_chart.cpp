@@ -22,6 +22,11 @@ PlanChart::PlanChart(const QString& name, Units units, QWidget* parent) : Plot(p
   });
 }
 
+void PlanChart::setStepUnit(const QString& title, double nanoseconds) {
+  m_units.step = title;
+  m_units.nanoseconds = nanoseconds;
+}
+
 void PlanChart::show(QList<Point> points, int chosen) {
   m_points = std::move(points);
   m_chosen = chosen;

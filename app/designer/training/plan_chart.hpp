@@ -13,7 +13,7 @@ class PlanChart : public Plot {
   Q_OBJECT
 
 public:
-  /// One plan. Steps of graphs take less than those of models, so that both have units of their own.
+  /// One plan.
   struct Point {
     Rational memory;  ///< bytes
     Rational step;    ///< ns
@@ -28,6 +28,8 @@ public:
 
   PlanChart(const QString& name, Units units, QWidget* parent = nullptr);
 
+  /// From the next show() on.
+  void setStepUnit(const QString& title, double nanoseconds);
   /// @param chosen row; -1 = none
   void show(QList<Point> points, int chosen);
 

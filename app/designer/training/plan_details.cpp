@@ -24,7 +24,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr double kBytesOfGb = 1e9;
-constexpr double kNanosecondsOfMs = 1e6;
 
 QString collectiveOf(const workflow::CommunicationPart& part) {
   const auto collective = parseCollective(part.collective);
@@ -38,15 +37,14 @@ PlanDetails::PlanDetails(QWidget* parent)
       m_parts(new QTableWidget(this)),
       m_gains(new QTableWidget(this)),
       m_step(new StepView(this)),
-      m_chart(new PlanChart(u"trainingChart"_s,
-                            {tr("memory of a GPU, GB"), tr("step, ms"), kBytesOfGb, kNanosecondsOfMs}, this)),
+      m_chart(new PlanChart(u"trainingChart"_s, {tr("memory of a GPU, GB"), {}, kBytesOfGb}, this)),
       m_gainJob([this](const Gains& gains) { fillGains(gains); }, 0ms) {
   setObjectName(u"trainingDetails"_s);
   setDocumentMode(true);
   setUpRowTable(*m_parts, u"trainingParts"_s, tr("What a step moves"));
-  setHeads(*m_parts, {tr("Axis"), tr("Collective"), tr("ms"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
+  setHeads(*m_parts, {tr("Axis"), tr("Collective"), tr("Time"), tr("Share"), tr("GB/s"), tr("Limited by")}, 5);
   setUpRowTable(*m_gains, u"trainingGains"_s, tr("What a change gains"));
-  setHeads(*m_gains, {tr("Change"), tr("Step shorter by, ms"), tr("No overlap, ms")}, 0);
+  setHeads(*m_gains, {tr("Change"), tr("Step shorter by"), tr("No overlap")}, 0);
   addTab(m_parts, tr("Communication"));
   addTab(m_gains, tr("Gains"));
   addTab(m_step, tr("Timeline"));
@@ -83,6 +81,8 @@ void PlanDetails::show(const TrainingAnswerPtr& answer, int plan) {
     points.append({each.cost.memory, each.overlapped(),
                    QString::fromStdString(each.priced.layout.text()) + u'\n' + textOf(*m_answer, each).headline});
   }
+  const workflow::StepUnit unit = m_answer ? unitOf(*m_answer) : workflow::stepUnit(0);
+  m_chart->setStepUnit(tr("step, %1").arg(QLatin1StringView(unit.name)), unit.nanoseconds);
   m_chart->show(std::move(points), m_plan);
   if (currentWidget() == m_gains) {
     askGains();
@@ -102,7 +102,7 @@ void PlanDetails::fillParts() {
       int column = 0;
       setCell(*m_parts, row, column++, QString::fromStdString(part.word), false);
       setCell(*m_parts, row, column++, collectiveOf(part), false);
-      setCell(*m_parts, row, column++, milliseconds(part.time), true);
+      setCell(*m_parts, row, column++, stepTime(part.time), true);
       setCell(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
       setCell(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));
       setCell(*m_parts, row, column++, cut, false);
@@ -145,8 +145,8 @@ void PlanDetails::fillGains(const Gains& gains) {
     QString what = QString::fromStdString(workflow::gainWords(*m_answer->fabric, gain));
     what[0] = what[0].toUpper();
     setCell(*m_gains, row, 0, what, false);
-    setCell(*m_gains, row, 1, milliseconds(shown->overlapped() - gain.overlapped), true);
-    setCell(*m_gains, row, 2, milliseconds(shown->inSequence() - gain.inSequence), true);
+    setCell(*m_gains, row, 1, stepTime(shown->overlapped() - gain.overlapped), true);
+    setCell(*m_gains, row, 2, stepTime(shown->inSequence() - gain.inSequence), true);
   }
 }
 

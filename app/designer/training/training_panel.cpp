@@ -57,18 +57,18 @@ QWidget* TrainingPanel::makePlans() {
   m_headline->setWordWrap(true);
   m_headline->setTextInteractionFlags(Qt::TextSelectableByMouse);
   setUpRowTable(*m_table, u"trainingPlans"_s, tr("Plans, best first"));
-  const QStringList heads{tr("Step ms"), tr("Plan"),   tr("Micro-batches"), tr("GB"),
+  const QStringList heads{tr("Step"),    tr("Plan"),   tr("Micro-batches"), tr("GB"),
                           tr("Compute"), tr("Bubble"), tr("Communication"), tr("No overlap")};
-  setHeads(*m_table, heads, -1);
+  setHeads(*m_table, heads, kPlanColumn);
   const QStringList tips{tr("If communication hides behind computation where it can: nothing can be faster"),
                          tr("Sizes of the axes, that of neighbouring ranks first: dp data, cp context, ep experts, tp "
                             "tensor, pp pipeline"),
                          tr("Micro-batches of a step"),
                          tr("Memory of a GPU"),
-                         tr("Computation of a GPU, ms"),
-                         tr("Time in which a GPU waits for the first and the last micro-batches, ms"),
-                         tr("All that is moved in a step, ms"),
-                         tr("Computation, bubble and communication one after the other, ms")};
+                         tr("Computation of a GPU"),
+                         tr("Time in which a GPU waits for the first and the last micro-batches"),
+                         tr("All that is moved in a step"),
+                         tr("Computation, bubble and communication one after the other")};
   for (int column = 0; column < heads.size(); ++column) {
     m_table->horizontalHeaderItem(column)->setToolTip(tips[column]);
   }
@@ -107,14 +107,16 @@ void TrainingPanel::showAnswer(const PanelAnswerPtr& answer) {
     const QSignalBlocker quiet(m_table);
     m_table->setRowCount(0);
     const std::size_t count = m_answer ? m_answer->choice.plans.size() : 0;
+    const workflow::StepUnit unit = m_answer ? unitOf(*m_answer) : workflow::stepUnit(0);
+    m_table->horizontalHeaderItem(0)->setText(tr("Step, %1").arg(QLatin1StringView(unit.name)));
     m_table->setRowCount(static_cast<int>(count));
     for (std::size_t i = 0; i < count; ++i) {
       const training::StepPlan& plan = m_answer->choice.plans[i];
       const QStringList texts{
-          milliseconds(plan.overlapped()),       QString::fromStdString(plan.priced.layout.text()),
+          inUnit(unit, plan.overlapped()),       QString::fromStdString(plan.priced.layout.text()),
           QString::number(plan.microBatches),    decimal(plan.cost.memory / Rational(1'000'000'000)),
-          milliseconds(plan.cost.compute),       milliseconds(plan.bubble),
-          milliseconds(plan.cost.communication), milliseconds(plan.inSequence())};
+          inUnit(unit, plan.cost.compute),       inUnit(unit, plan.bubble),
+          inUnit(unit, plan.cost.communication), inUnit(unit, plan.inSequence())};
       for (int column = 0; column < texts.size(); ++column) {
         setCell(*m_table, static_cast<int>(i), column, texts[column], column != kPlanColumn);
       }

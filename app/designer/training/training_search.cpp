@@ -73,15 +73,16 @@ TrainingAnswerPtr searchTraining(const Snapshot& snapshot, const workflow::Value
   });
 }
 
-QString milliseconds(const Rational& nanoseconds) {
-  constexpr double kMilli = 1e6;
-  return QString::number(nanoseconds.toDouble() / kMilli, 'f', 2);
+workflow::StepUnit unitOf(const TrainingAnswer& answer) {
+  return workflow::stepUnit(answer.hasPlans() ? answer.choice.plans.front().overlapped().toDouble() : 0);
 }
 
-QString duration(const Rational& nanoseconds) {
-  const Rational second(1'000'000'000);
-  const Rational least = Rational(10) * second;
-  return nanoseconds < least ? milliseconds(nanoseconds) + u" ms"_s : decimal(nanoseconds / second) + u" s"_s;
+QString inUnit(const workflow::StepUnit& unit, const Rational& nanoseconds) {
+  return QString::fromStdString(unit.text(nanoseconds));
+}
+
+QString stepTime(const Rational& nanoseconds) {
+  return QString::fromStdString(workflow::stepTime(nanoseconds));
 }
 
 QString microseconds(const Rational& nanoseconds) {
@@ -100,8 +101,8 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   PlanText text;
   text.headline =
       TrainingTexts::tr("%1 per step on %2 (%3): at most %4 tokens/s, %5 per GPU, %6 of the peak (MFU)")
-          .arg(duration(plan.overlapped()), counted(gpus, TrainingTexts::tr("GPU"), TrainingTexts::tr("GPUs")),
-               QString::fromLatin1(answer.request->device.name).toUpper(), grouped(figures.tokensPerSecond),
+          .arg(stepTime(plan.overlapped()), counted(gpus, TrainingTexts::tr("GPU"), TrainingTexts::tr("GPUs")),
+               QString::fromLatin1(answer.request->device.title), grouped(figures.tokensPerSecond),
                grouped(figures.tokensPerSecond / Rational(gpus)), percentOf(figures.utilization, Rational(1)));
   if (figures.days) {
     text.headline += TrainingTexts::tr(". The training takes at least %1 days").arg(decimal(*figures.days));
@@ -115,7 +116,7 @@ PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
       isCommunication ? TrainingTexts::tr("Limited by communication")
       : plan.bubble.isZero()
           ? TrainingTexts::tr("Limited by computation")
-          : TrainingTexts::tr("Limited by computation, with %1 of the pipeline's bubble").arg(duration(plan.bubble));
+          : TrainingTexts::tr("Limited by computation, with %1 of the pipeline's bubble").arg(stepTime(plan.bubble));
   return text;
 }
 

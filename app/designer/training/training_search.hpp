@@ -7,6 +7,7 @@
 
 #include "designer/schedules/question_panel.hpp"
 #include "fabric/fabric.hpp"
+#include "workflow/step_unit.hpp"
 #include "workflow/training_choice.hpp"
 #include "workflow/training_graph.hpp"
 #include "workflow/training_request.hpp"
@@ -42,10 +43,12 @@ struct PlanText {
 };
 [[nodiscard]] PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan);
 
-/// "412.50"
-[[nodiscard]] QString milliseconds(const Rational& nanoseconds);
-/// With its unit: milliseconds, or seconds from ten on.
-[[nodiscard]] QString duration(const Rational& nanoseconds);
+/// Of the best plan, for all of them.
+[[nodiscard]] workflow::StepUnit unitOf(const TrainingAnswer& answer);
+/// "412.5": a time of a step in that unit.
+[[nodiscard]] QString inUnit(const workflow::StepUnit& unit, const Rational& nanoseconds);
+/// With its unit: "412.5 ms", "60.22 s".
+[[nodiscard]] QString stepTime(const Rational& nanoseconds);
 /// "412.500"
 [[nodiscard]] QString microseconds(const Rational& nanoseconds);
 /// "12.345"

@@ -86,17 +86,20 @@ void TestDesignerTraining::plansAreThoseOfTheFlow() {
   const workflow::TrainingChoice choice = expected(shown.fixture.editor()->document());
   QVERIFY(choice.plans.size() > 1);
   QCOMPARE(shown.panel->table().rowCount(), static_cast<int>(choice.plans.size()));
+  const workflow::StepUnit unit = workflow::stepUnit(choice.plans.front().overlapped().toDouble());
+  QCOMPARE(shown.panel->table().horizontalHeaderItem(0)->text(), u"Step, ms"_s);
   for (std::size_t i = 0; i < choice.plans.size(); ++i) {
     const int row = static_cast<int>(i);
-    QCOMPARE(shown.panel->table().item(row, 0)->text(), milliseconds(choice.plans[i].overlapped()));
+    QCOMPARE(shown.panel->table().item(row, 0)->text(), inUnit(unit, choice.plans[i].overlapped()));
     QCOMPARE(shown.panel->table().item(row, 1)->text(), QString::fromStdString(choice.plans[i].priced.layout.text()));
   }
   QVERIFY(shown.panel->isCurrent());
   const QString headline = shown.text("trainingHeadline");
-  QVERIFY2(headline.contains(duration(choice.plans.front().overlapped()) + u" per step"_s), qPrintable(headline));
+  QVERIFY2(headline.contains(stepTime(choice.plans.front().overlapped()) + u" per step"_s), qPrintable(headline));
+  QVERIFY2(headline.contains(u"(A100)"_s), qPrintable(headline));
   // Another plan, another headline.
   shown.panel->table().selectRow(1);
-  const QString second = duration(choice.plans[1].overlapped());
+  const QString second = stepTime(choice.plans[1].overlapped());
   QVERIFY2(shown.text("trainingHeadline").contains(second), qPrintable(shown.text("trainingHeadline")));
 }
 
@@ -197,7 +200,9 @@ void TestDesignerTraining::followsTheFabric() {
     QVERIFY(shown.compute());
   }
   QVERIFY(shown.panel->table().item(0, 7)->text() != before);
-  QCOMPARE(shown.panel->table().item(0, 7)->text(), milliseconds(expected(document).plans.front().inSequence()));
+  const workflow::TrainingChoice choice = expected(document);
+  QCOMPARE(shown.panel->table().item(0, 7)->text(),
+           inUnit(workflow::stepUnit(choice.plans.front().overlapped().toDouble()), choice.plans.front().inSequence()));
 }
 
 /// What is drawn belongs to the panel in front: behind another tab it marks nothing.
@@ -221,7 +226,7 @@ void TestDesignerTraining::otherOptionsGreyThePlans() {
   const Training shown;
   QVERIFY(shown.compute());
   QVERIFY(shown.panel->details().isEnabled());
-  shown.panel->findChild<QComboBox*>(u"option-gpu"_s)->setCurrentText(u"h100"_s);
+  shown.panel->findChild<QComboBox*>(u"option-gpu"_s)->setCurrentText(u"H100"_s);
   QVERIFY(!shown.panel->details().isEnabled());
   QVERIFY2(shown.text("trainingState").contains(u"have changed"_s), qPrintable(shown.text("trainingState")));
   // Also while they are searched for, and after a stop: the plans are still those of the other GPU.
