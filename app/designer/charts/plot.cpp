@@ -4,6 +4,7 @@
 #include <QGraphicsLayout>
 #include <QGraphicsLineItem>
 #include <QGraphicsSimpleTextItem>
+#include <QLocale>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
@@ -102,6 +103,9 @@ Plot::Plot(QWidget* parent) : QChartView(new QChart, parent), m_legend(new PlotL
   chart()->layout()->setContentsMargins(0, 0, 0, 0);
   chart()->setBackgroundRoundness(0);
   chart()->legend()->hide();
+  // Thousands are grouped, as everywhere in the window.
+  chart()->setLocale(QLocale::English);
+  chart()->setLocalizeNumbers(true);
   connect(chart(), &QChart::plotAreaChanged, this, [this] {
     fitLabels();
     placePins();
@@ -229,7 +233,7 @@ void Plot::fitAxes() {
 void Plot::addSeries(const Item& item) {
   QAbstractSeries* series = item.kind == PlotKind::line     ? lineOf(item)
                             : item.kind == PlotKind::points ? pointsOf(item)
-                                                        : areaOf(item);
+                                                            : areaOf(item);
   series->setName(item.name);
   chart()->addSeries(series);
   for (QAbstractAxis* axis : chart()->axes()) {

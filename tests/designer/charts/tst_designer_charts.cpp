@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The axes that fit values, and what the pointer finds on a plot.
+#include <QGraphicsTextItem>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -70,6 +71,23 @@ private Q_SLOTS:
     QCOMPARE(nearestSize(axis.sizes, 1e9), std::size_t{2});
   }
 
+  void thousandsAreGrouped() {
+    Plot plot;
+    plot.resize(600, 300);
+    plot.setDraw([&plot] {
+      plot.setAxes({}, {.fromZero = true});
+      plot.addPoints({}, {{1'000'000, 1000}, {2'000'000, 5000}}, {.color = Qt::red, .marker = 8});
+    });
+    plot.grab();
+    QStringList labels;
+    for (const QGraphicsItem* item : plot.scene()->items()) {
+      if (const auto* text = qgraphicsitem_cast<const QGraphicsTextItem*>(item)) {
+        labels << text->toPlainText();
+      }
+    }
+    QVERIFY2(labels.contains(u"1,400,000"_s) && labels.contains(u"4,000"_s), qPrintable(labels.join(u' ')));
+  }
+
   void hint() {
     Plot plot;
     plot.resize(400, 200);
@@ -94,7 +112,8 @@ private Q_SLOTS:
     Plot plot;
     plot.setDraw([&] {
       plot.setAxes({.fromZero = true}, {.fromZero = true});
-      for (const QString& name : {u"measured"_s, u"predicted"_s, u"NCCL's estimate"_s, u"bound of rings"_s, u"bound"_s}) {
+      for (const QString& name :
+           {u"measured"_s, u"predicted"_s, u"NCCL's estimate"_s, u"bound of rings"_s, u"bound"_s}) {
         plot.addLine(name, {{0, 0}, {10, 5}}, {.marker = 5});
       }
     });
