@@ -27,16 +27,16 @@ std::filesystem::path pathOf(const QString& name) {
 
 }  // namespace
 
+std::filesystem::path RunEnvironment::executorPath() const {
+  return executor.isEmpty() ? remote::findExecutor() : pathOf(executor);
+}
+
 QString adviceOf(const ConnectStep& step) {
   return sentence(Error{.message = step.fix.toStdString()});
 }
 
 Connection::Connection(Machine machine, RunEnvironment environment, QObject* parent)
-    : QObject(parent), m_machine(std::move(machine)), m_environment(std::move(environment)) {
-  if (m_environment.executor.isEmpty()) {
-    m_environment.executor = QFile::decodeName(remote::findExecutor().c_str());
-  }
-}
+    : QObject(parent), m_machine(std::move(machine)), m_environment(std::move(environment)) {}
 
 Connection::~Connection() {
   endSession();
@@ -91,7 +91,7 @@ void Connection::open() {
   }
   options.ssh = m_environment.ssh;
   options.limits = m_environment.limits;
-  options.executor = pathOf(m_environment.executor);
+  options.executor = m_environment.executorPath();
   options.localRuns = pathOf(m_environment.localFolder);
   options.fetchesUnknownKey = true;
   options.events.onStep = [this](remote::Step step, const remote::StepReport& report) {

@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,9 @@ struct RunEnvironment {
   remote::Limits limits = {};
   QString executor = {};     ///< coppice-exec; empty = remote::findExecutor()
   QString localFolder = {};  ///< of runs on this computer; empty = ~/.cache/coppice/runs
+
+  /// Looked up each time, as it may be installed while the window is open; empty where there is none.
+  [[nodiscard]] std::filesystem::path executorPath() const;
 };
 
 /// One step of connecting, as it is shown.

@@ -668,10 +668,7 @@ void RunActivity::saveBundle() {
   if (path.isEmpty()) {
     return;
   }
-  const auto executor = remote::readExecutor(
-      m_options.environment.executor.isEmpty()
-          ? remote::findExecutor()
-          : std::filesystem::path(QFile::encodeName(m_options.environment.executor).toStdString()));
+  const auto executor = remote::readExecutor(m_options.environment.executorPath());
   // A file may say something else than when it was chosen.
   const auto read = chosen->key.startsWith(u"file:"_s) ? factsOf(*bytes, chosen->name, {}) : std::nullopt;
   const remote::BundleFacts facts{.title = chosen->name.toStdString(),

@@ -131,6 +131,26 @@ private Q_SLOTS:
     QCOMPARE(subject->schedule, QByteArray("ok"));
   }
 
+  /// An executor that is installed while the window is open is found by the next try.
+  void findsTheExecutorWhenNeeded() {
+    const QString beside = QCoreApplication::applicationDirPath() + "/coppice-exec";
+    QVERIFY(!QFile::exists(beside));
+    RunEnvironment ours = environment();
+    ours.executor.clear();
+    Connection connection({}, ours);
+    const auto settled = [&] {
+      connection.open();
+      return QTest::qWaitFor([&] { return connection.state() != Connection::State::connecting; }, kPatience);
+    };
+    QVERIFY(settled());
+    QCOMPARE(connection.state(), Connection::State::failed);
+    QVERIFY(QFile::link(QStringLiteral(COPPICE_STAND_IN), beside));
+    const bool isSettled = settled();
+    QFile::remove(beside);
+    QVERIFY(isSettled);
+    QVERIFY2(connection.state() == Connection::State::ready, describeSteps(connection).constData());
+  }
+
   void endings_data() {
     QTest::addColumn<QByteArray>("mode");
     QTest::addColumn<int>("code");
