@@ -4,6 +4,7 @@
 #include <QBuffer>
 #include <QCoreApplication>
 #include <QFile>
+#include <QPageLayout>
 #include <QPageSize>
 #include <QPagedPaintDevice>
 #include <QPainter>
@@ -335,8 +336,11 @@ Outcome printPicture(CanvasView& view, const PictureOptions& options, QPagedPain
     return svg.error();
   }
   QSvgRenderer renderer(*svg);
+  // The page lies as the drawing does.
+  const QSize drawing = renderer.defaultSize();
+  device.setPageOrientation(drawing.width() > drawing.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
   const QRectF page(QPointF(), QSizeF(device.width(), device.height()));
-  QRectF place(QPointF(), QSizeF(renderer.defaultSize()).scaled(page.size(), Qt::KeepAspectRatio));
+  QRectF place(QPointF(), QSizeF(drawing).scaled(page.size(), Qt::KeepAspectRatio));
   place.moveCenter(page.center());
   QPainter painter(&device);
   renderer.render(&painter, place);

@@ -6,6 +6,7 @@
 #include <QGuiApplication>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTest>
 #include <QUndoStack>
 #include <map>
@@ -214,6 +215,10 @@ void TestDesignerTools::printed() {
   QVERIFY(pdf.startsWith("%PDF"));
   constexpr qsizetype kDrawn = 4000;  // an empty page is smaller
   QVERIFY2(pdf.size() > kDrawn, QByteArray::number(pdf.size()).constData());
+  // The page lies as the drawing does, which is wide.
+  static const QRegularExpression kBox(u"/MediaBox \\[0 0 ([\\d.]+) ([\\d.]+)"_s);
+  const QRegularExpressionMatch box = kBox.match(QString::fromLatin1(pdf));
+  QVERIFY2(box.captured(1).toDouble() > box.captured(2).toDouble() && box.hasMatch(), qPrintable(box.captured(0)));
   QVERIFY(f.answers->failures.isEmpty());
 }
 
