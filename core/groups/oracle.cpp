@@ -166,10 +166,13 @@ void Oracle::findPaths(const GroupNetwork& network, bool passesMembers, const st
 void Oracle::refuse(const ConcurrentGroup& group, int from, int to) const {
   const auto id = [&](int place) { return inQuotes(m_fabric.nodes()[m_fabric.gpus()[group.ranks[place]]].id); };
   const auto index = static_cast<std::size_t>(&group - m_demand.groups.data());
-  throw Failure{{ErrorCode::infeasible,
-                 "group " + std::to_string(index) + " has no path from " + id(from) + " to " + id(to) +
-                     " over its own GPUs and relays",
-                 "let GPUs of other groups pass its data on, or form other groups"}};
+  const std::string what = "group " + std::to_string(index) + " has no path from " + id(from) + " to " + id(to);
+  if (!m_demand.relays.empty()) {
+    throw Failure{{ErrorCode::infeasible, what, "add links, or form other groups"}};
+  }
+  throw Failure{{ErrorCode::infeasible, what + " over its own GPUs and relays",
+                 "let GPUs of other groups pass its data on, or form other groups",
+                 Place{.element = {RefKind::option, "--relay"}}}};
 }
 
 std::vector<std::int32_t> Oracle::path(const ConcurrentGroup& group, const GroupNetwork& network, int from,
