@@ -18,7 +18,7 @@ using std::int64_t;
 
 constexpr std::size_t kMaxPoints = 100'000'000;
 constexpr double kThinning = 0.001;
-constexpr double kMostEntries = 1e9;
+constexpr double kMostEntries = 5e7;
 constexpr std::size_t kMinPruned = 512;  ///< points of a table that are worth the comparisons
 
 /// What some operations and conversions cost together, by the values of some of their variables: the minimum over the

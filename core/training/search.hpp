@@ -20,7 +20,7 @@ struct SearchOptions {
   /// Points of a table, beyond which fronts are thinned.
   std::size_t maxPoints = 5'000'000;
   /// Sums and comparisons after which the search of all axes together gives up, and axes are searched one by one.
-  std::size_t maxWork = 100'000'000;
+  std::size_t maxWork = 200'000'000;
 };
 
 struct Front {

@@ -140,6 +140,8 @@ void TestCliTraining::graphOfTorch() {
   VERIFY_TOLD(all.code == 0 && isOneObject(all.out) && all.err.isEmpty(), all);
   QCOMPARE(all.json()["parameters"].toArray().size(), 4);
   QCOMPARE(all.json()["meshes"].toArray().size(), 3);  // 8, 4x2, 2x4
+  const Outcome axes = run(train + QStringList{"--mesh", "4x2", "--json"});
+  VERIFY_TOLD(axes.code == 0 && axes.json()["exact"].toBool(), axes);
   const Outcome mesh = run(train + QStringList{"--mesh", "8", "--plans", "--json"});
   VERIFY_TOLD(mesh.code == 0 && mesh.json()["exact"].toBool(), mesh);
   const QJsonObject plan = mesh.json()["front"].toArray()[0].toObject();
