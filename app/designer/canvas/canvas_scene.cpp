@@ -3,6 +3,7 @@
 
 #include <QCoreApplication>
 #include <QPolygonF>
+#include <QRegularExpression>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,32 +44,31 @@ void addCurve(const Curve& curve, Region& region) {
 
 }  // namespace
 
-QString shortLabel(const Model& model, NodeId id) {
-  const Node* node = model.find(id);
-  if (node == nullptr) {
-    return {};
-  }
-  const QString name = text(node->facts.name);
-  if (node->kind() == fabric::NodeKind::gpu || node->kind() == fabric::NodeKind::nic) {
-    qsizetype start = name.size();
-    while (start > 0 && name[start - 1].isDigit() && name.size() - start < 4) {
-      --start;
+QString shortLabel(const QString& name, const QString& box, bool isNumbered) {
+  QString own = name;
+  if (!box.isEmpty() && name.startsWith(box)) {
+    own.remove(0, box.size());
+    while (!own.isEmpty() && !own.front().isLetterOrNumber()) {
+      own.remove(0, 1);
     }
-    if (start < name.size()) {
-      return name.mid(start);
-    }
-    return name;
   }
-  const Box* box = model.find(node->facts.box);
-  const QString prefix = box != nullptr ? text(box->name) : QString();
-  if (!prefix.isEmpty() && name.startsWith(prefix) && name.size() > prefix.size()) {
-    QString rest = name.mid(prefix.size());
-    while (!rest.isEmpty() && !rest.front().isLetterOrNumber()) {
-      rest.remove(0, 1);
-    }
-    return rest.isEmpty() ? name : rest;
+  if (own.isEmpty()) {
+    own = name;
   }
-  return name;
+  if (!isNumbered) {
+    return own;
+  }
+  // Coordinates are one number only all together.
+  static const QRegularExpression kCoordinates(QStringLiteral("^x\\d{1,3}y\\d{1,3}(?:z\\d{1,3})?$"));
+  if (kCoordinates.match(own).hasMatch()) {
+    static const QRegularExpression kLetters(QStringLiteral("[yz]"));
+    return own.mid(1).replace(kLetters, QStringLiteral("."));
+  }
+  qsizetype start = name.size();
+  while (start > 0 && name[start - 1].isDigit() && name.size() - start < 4) {
+    --start;
+  }
+  return start < name.size() ? name.mid(start) : name;
 }
 
 CanvasScene::CanvasScene(const Model& model, Routing routing) : m_model(model), m_routing(routing) {}
@@ -136,7 +136,9 @@ void CanvasScene::addNodes() {
                  : *kind == fabric::NodeKind::gpu ? Shape::gpu
                  : *kind == fabric::NodeKind::nic ? Shape::nic
                                                   : Shape::switchBar;
-    item.label = shortLabel(m_model, id);
+    const Box* box = m_model.find(node.facts.box);
+    item.label = shortLabel(text(node.facts.name), box != nullptr ? text(box->name) : QString(),
+                            kind == fabric::NodeKind::gpu || kind == fabric::NodeKind::nic);
     item.isPinned = node.drawing.isPinned;
     item.isCapable = node.facts.multicast || node.facts.aggregation;
     addNode(std::move(item));

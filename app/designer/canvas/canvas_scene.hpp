@@ -225,7 +225,9 @@ private:
   bool m_isStale = true;
 };
 
-/// Text inside a shape: the trailing number of a GPU's name, the name without its box's name for the rest.
-[[nodiscard]] QString shortLabel(const Model& model, NodeId id);
+/// Text inside a shape: of GPUs and NICs (`isNumbered`) the trailing number of the name, or all of a name of
+/// coordinates
+/// ("x0y1z2": "0.1.2"); of others the name without that of the box.
+[[nodiscard]] QString shortLabel(const QString& name, const QString& box, bool isNumbered);
 
 }  // namespace coppice::designer

@@ -23,6 +23,30 @@ class TestDesignerCanvasDrawing : public QObject {
   Q_OBJECT
 
 private Q_SLOTS:
+  void shortLabels_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("box");
+    QTest::addColumn<bool>("isNumbered");
+    QTest::addColumn<QString>("label");
+    const auto row = [](const char* name, const char* box, bool isNumbered, const char* label) {
+      QTest::newRow(name) << QString(name) << QString(box) << isNumbered << QString(label);
+    };
+    row("b0g3", "b0", true, "3");
+    row("b0g3-nic12", "b0", true, "12");
+    row("head", "", true, "head");
+    row("x0y1z2", "instance0", true, "0.1.2");
+    row("x3y14", "", true, "3.14");
+    row("b0nvs", "b0", false, "nvs");
+    row("b0", "b0", false, "b0");
+    row("leaf3", "", false, "leaf3");
+  }
+  void shortLabels() {
+    QFETCH(QString, name);
+    QFETCH(QString, box);
+    QFETCH(bool, isNumbered);
+    QTEST(shortLabel(name, box, isNumbered), "label");
+  }
+
   void initTestCase() { Theme::instance().applyTo(*qApp); }
 
   void detailByScale() {
