@@ -56,7 +56,7 @@ struct BoundState {
   Answer answer;
 
   [[nodiscard]] std::optional<int> findArc(int tail, int head) const;
-  /// What symmetries keep that leave the bound alone. It names boxes of this.
+  /// The fabric with all that the bound depends on, for its symmetries. It refers to `boxes`: this must outlive it.
   [[nodiscard]] SymmetricFabric symmetric() const;
   /// The same question of the other direction. @pre every arc has its reverse
   [[nodiscard]] Trial turned(const Trial& trial) const;

@@ -225,8 +225,7 @@ private:
   bool m_isStale = true;
 };
 
-/// Text inside a shape: of GPUs and NICs (`isNumbered`) the trailing number of the name, or all of a name of
-/// coordinates
+/// Text inside a shape: of GPUs and NICs (`isNumbered`) the trailing number of the name, or all its coordinates
 /// ("x0y1z2": "0.1.2"); of others the name without that of the box.
 [[nodiscard]] QString shortLabel(const QString& name, const QString& box, bool isNumbered);
 

@@ -718,7 +718,7 @@ bool ColumnSearch::isClose() const {
   return m_best && rateOf(*m_best) >= m_upper * kCloseToBound;
 }
 
-/// Whether the program over all trees so far has no more numbers.
+/// Whether the program over all trees so far has at most this number of entries.
 bool ColumnSearch::isModerate(std::size_t mostNumbers) const {
   const auto active = static_cast<std::size_t>(std::count(m_isActive.begin(), m_isActive.end(), true));
   return m_trees.size() * active <= mostNumbers;
