@@ -2,6 +2,7 @@
 #include "workflow/concurrent.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -31,14 +32,11 @@ Result<ConcurrentDemand> meshDemand(const fabric::Fabric& fabric, const Concurre
   }
   ConcurrentDemand demand;
   for (const int axis : mesh->axes) {
-    auto groups = groups::meshGroups(mesh->sizes, axis, fabric.gpuCount());
+    auto groups = groups::meshGroups(mesh->sizes, axis, fabric.gpuCount(), *collective);
     if (!groups) {
       return optionError("mesh", groups.error().message, groups.error().fix);
     }
-    for (schedule::ConcurrentGroup& group : *groups) {
-      group.collective = *collective;
-      demand.groups.push_back(std::move(group));
-    }
+    std::ranges::move(*groups, std::back_inserter(demand.groups));
   }
   return demand;
 }

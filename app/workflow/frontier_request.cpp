@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "io/table_json.hpp"
+#include "presets/presets.hpp"
 #include "workflow/fabric_source.hpp"
 
 namespace coppice::workflow {
@@ -66,6 +67,14 @@ Result<std::vector<Bandwidth>> readNics(const std::string& list) {
     nics.push_back(*nic);
   }
   return nics;
+}
+
+std::vector<std::pair<std::string, std::string>> titlesOf(const std::vector<std::string>& presets) {
+  std::vector<std::pair<std::string, std::string>> titles;
+  for (const std::string& name : presets) {
+    titles.emplace_back(name, presets::find(name)->title);
+  }
+  return titles;
 }
 
 /// For Option::check, of a reader that names the option itself.
@@ -201,14 +210,16 @@ const std::vector<Option>& floorOptions() {
 
 const std::vector<Option>& networkOptions() {
   constexpr std::int64_t kMaxGpus = 65'536;
+  static const std::vector<std::string> kBoxes = presetsWithNetwork();
   static const std::vector<Option> kOptions{
       {.name = "box",
        .title = "Boxes",
        .help = "Preset of the boxes (preset list)",
        .kind = OptionKind::choice,
        .defaultText = "dgx-h100",
-       .words = presetsWithNetwork(),
-       .group = kBoxesAndNetworks},
+       .words = kBoxes,
+       .group = kBoxesAndNetworks,
+       .spoken = titlesOf(kBoxes)},
       {.name = "gpus",
        .title = "GPUs",
        .help = "GPUs in all boxes",

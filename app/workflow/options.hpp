@@ -45,7 +45,7 @@ struct Option {
   std::string otherwise = {};   ///< the options of its group are one choice; this is what holds where none is set
   std::string suggestion = {};  ///< what stands in the field before it is set; empty = the lowest value
   std::string unit = {};        ///< behind a number: "hops"
-  /// Words of a text that forms show and read in place of its values: {"pow2", "powers of two"}.
+  /// What forms show and read in place of values: {"pow2", "powers of two"}, {"h100", "H100"}.
   std::vector<std::pair<std::string, std::string>> spoken = {};
 
   [[nodiscard]] bool appliesTo(Collective collective) const;

@@ -2,6 +2,7 @@
 #include "workflow/step_unit.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/formatted.hpp"
 
@@ -21,6 +22,20 @@ StepUnit stepUnit(double nanoseconds) {
     ++whole;
   }
   unit.places = nanoseconds > 0 ? std::max(0, kDigits - whole) : 0;
+  return unit;
+}
+
+StepUnit stepUnit(std::span<const Rational> nanoseconds) {
+  if (nanoseconds.empty()) {
+    return stepUnit(0);
+  }
+  const auto [shortest, longest] = std::ranges::minmax(nanoseconds);
+  StepUnit unit = stepUnit(longest.toDouble());
+  constexpr int kMore = 3;
+  const double least = shortest.toDouble() / unit.nanoseconds;
+  for (int i = 0; i < kMore && least > 0 && std::round(least * std::pow(10, unit.places)) < 1; ++i) {
+    ++unit.places;
+  }
   return unit;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ struct StepUnit {
   [[nodiscard]] std::string text(const Rational& nanoseconds) const;
 };
 [[nodiscard]] StepUnit stepUnit(double nanoseconds);
+/// The unit of the longest, with up to three more digits where the shortest would read 0.
+[[nodiscard]] StepUnit stepUnit(std::span<const Rational> nanoseconds);
 /// "512.3 ms", "60.22 s"
 [[nodiscard]] std::string stepTime(double nanoseconds);
 [[nodiscard]] std::string stepTime(const Rational& nanoseconds);

@@ -148,12 +148,12 @@ private:
     }
   }
 
-  [[nodiscard]] PricedGroups priced(std::vector<std::vector<fabric::Rank>> groups, Collective collective) const {
-    schedule::ConcurrentDemand demand;
-    for (std::vector<fabric::Rank>& ranks : groups) {
-      demand.groups.push_back({.ranks = std::move(ranks), .collective = collective});
-    }
-    auto answer = priceGroups(m_fabric, std::move(demand), quiet());
+  [[nodiscard]] std::vector<schedule::ConcurrentGroup> groupsOf(const AxisKey& key, Collective collective) const {
+    return groups::axisGroups(key.first, key.second, m_fabric.gpuCount(), collective);
+  }
+
+  [[nodiscard]] PricedGroups priced(std::vector<schedule::ConcurrentGroup> groups) const {
+    auto answer = priceGroups(m_fabric, std::move(groups), quiet());
     if (!answer) {
       throw Failure{answer.error()};
     }
@@ -161,7 +161,7 @@ private:
   }
 
   void priceAxis(const AxisKey& key, Conversion conversion) {
-    const PricedGroups groups = priced(groupsOfAxis(m_fabric.gpuCount(), key), collectiveOf(conversion));
+    const PricedGroups groups = priced(groupsOf(key, collectiveOf(conversion)));
     const groups::Optimum& optimum = groups.optimum;
     Rational rate = optimum.upper.gigabytesPerSecond();
     if (conversion == Conversion::alltoall) {
@@ -183,13 +183,13 @@ private:
   }
 
   void priceHandOn(const AxisKey& key) {
-    std::vector<std::vector<fabric::Rank>> pairs;
-    for (const std::vector<fabric::Rank>& stages : groupsOfAxis(m_fabric.gpuCount(), key)) {
-      for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
-        pairs.push_back({stages[i], stages[i + 1]});
+    std::vector<schedule::ConcurrentGroup> pairs;
+    for (const schedule::ConcurrentGroup& stages : groupsOf(key, Collective::allgather)) {
+      for (std::size_t i = 0; i + 1 < stages.ranks.size(); ++i) {
+        pairs.push_back({.ranks = {stages.ranks[i], stages.ranks[i + 1]}});
       }
     }
-    const PricedGroups groups = priced(std::move(pairs), Collective::allgather);
+    const PricedGroups groups = priced(std::move(pairs));
     const groups::Optimum& optimum = groups.optimum;
     const std::scoped_lock lock(m_mutex);
     m_choice.handOns.at(key) = {optimum.upper, sharedCut(m_fabric, optimum), optimum.isExact(), groups.passesOthers()};
@@ -279,20 +279,6 @@ private:
 };
 
 }  // namespace
-
-std::vector<std::vector<fabric::Rank>> groupsOfAxis(std::int64_t ranks, const AxisKey& key) {
-  const auto& [size, stride] = key;
-  std::vector<std::vector<fabric::Rank>> groups;
-  for (int64_t outer = 0; outer < ranks; outer += size * stride) {
-    for (int64_t inner = 0; inner < stride; ++inner) {
-      std::vector<fabric::Rank>& group = groups.emplace_back();
-      for (int64_t i = 0; i < size; ++i) {
-        group.push_back(static_cast<fabric::Rank>(outer + inner + i * stride));
-      }
-    }
-  }
-  return groups;
-}
 
 Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,
                                       const training::LayoutLimits& limits, const Progress& progress) {

@@ -44,9 +44,6 @@ struct TrainingChoice {
   std::optional<double> least;  ///< ns: no plan of the layouts takes less, but for those left out
 };
 
-/// Groups of `size` ranks, each `stride` behind the one before: those of an axis.
-[[nodiscard]] std::vector<std::vector<fabric::Rank>> groupsOfAxis(std::int64_t ranks, const AxisKey& key);
-
 /// Tries all layouts, several at a time; the answer does not depend on how many. Layouts that equal rates make equal
 /// are searched once. Errors: badUsage naming --plan, those of provedConcurrent and findFront; cancelled.
 [[nodiscard]] Result<TrainingChoice> chooseTraining(const fabric::Fabric& fabric, const training::StepDemand& demand,

@@ -293,12 +293,9 @@ Result<std::vector<std::string>> writeTraining(const std::filesystem::path& fold
   const Layout& layout = plan.priced.layout;
   for (const auto& [axis, collective] : collectivesOf(request, plan)) {
     const std::string word = kParallelWords[static_cast<std::size_t>(axis)];
-    schedule::ConcurrentDemand demand;
-    for (std::vector<fabric::Rank>& ranks :
-         groupsOfAxis(fabric.gpuCount(), {layout.sizes[static_cast<std::size_t>(axis)], layout.stride(axis)})) {
-      demand.groups.push_back({.ranks = std::move(ranks), .collective = collective});
-    }
-    const auto priced = priceGroups(fabric, std::move(demand), progress);
+    const std::int64_t size = layout.sizes[static_cast<std::size_t>(axis)];
+    const auto priced =
+        priceGroups(fabric, groups::axisGroups(size, layout.stride(axis), fabric.gpuCount(), collective), progress);
     if (!priced) {
       return priced.error();
     }

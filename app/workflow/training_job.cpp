@@ -20,8 +20,10 @@ Collective collectiveOf(training::Conversion conversion) {
   return Collective::alltoall;
 }
 
-Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, schedule::ConcurrentDemand demand,
+Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, std::vector<schedule::ConcurrentGroup> groups,
                                  const Progress& progress) {
+  schedule::ConcurrentDemand demand;
+  demand.groups = std::move(groups);
   auto optimum = provedConcurrent(fabric, demand, progress);
   if (!optimum && optimum.error().code == ErrorCode::infeasible) {
     demand.relays.assign(fabric.gpus().size(), true);
@@ -45,16 +47,12 @@ Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const st
     priced.axis.size = (*sizes)[i];
     priced.axis.rates.fill(Rational(1));
     for (std::size_t c = 0; c < training::kConversions && priced.axis.size > 1; ++c) {
-      auto groups = groups::meshGroups(*sizes, static_cast<int>(i), fabric.gpuCount());
+      const Collective collective = collectiveOf(static_cast<training::Conversion>(c));
+      auto groups = groups::meshGroups(*sizes, static_cast<int>(i), fabric.gpuCount(), collective);
       if (!groups) {
         return optionError("mesh", groups.error().message, groups.error().fix);
       }
-      schedule::ConcurrentDemand demand;
-      for (schedule::ConcurrentGroup& group : *groups) {
-        group.collective = collectiveOf(static_cast<training::Conversion>(c));
-        demand.groups.push_back(std::move(group));
-      }
-      const auto answer = priceGroups(fabric, std::move(demand), progress);
+      const auto answer = priceGroups(fabric, *std::move(groups), progress);
       if (!answer) {
         return answer.error();
       }

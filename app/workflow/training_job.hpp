@@ -27,7 +27,8 @@ struct PricedGroups {
 };
 /// What groups reach that run at the same time. Where one has no path over its own GPUs and relays, such as every other
 /// GPU of a ring, or one GPU of each rail in another box, data pass other GPUs. Errors: those of provedConcurrent.
-[[nodiscard]] Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, schedule::ConcurrentDemand demand,
+[[nodiscard]] Result<PricedGroups> priceGroups(const fabric::Fabric& fabric,
+                                               std::vector<schedule::ConcurrentGroup> groups,
                                                const Progress& progress);
 
 struct PricedAxis {

@@ -42,7 +42,11 @@ Result<Optimum> optimum(const fabric::Fabric& fabric, const schedule::Concurrent
 
 /// The groups of one axis of a mesh of ranks, the last axis fastest: ranks that differ in that coordinate alone.
 /// Errors: badUsage (the sizes do not multiply to `ranks`; no such axis; an axis of size 1).
-Result<std::vector<schedule::ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks);
+Result<std::vector<schedule::ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks,
+                                                          Collective collective = Collective::allgather);
+/// Groups of `size` ranks, each `stride` behind the one before. `size` x `stride` must divide `ranks`.
+[[nodiscard]] std::vector<schedule::ConcurrentGroup> axisGroups(std::int64_t size, std::int64_t stride, int ranks,
+                                                                Collective collective);
 
 /// "8x16" as {8, 16}. Errors: badUsage.
 Result<std::vector<int>> parseMesh(const std::string& text);

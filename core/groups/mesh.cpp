@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "base/numbers.hpp"
 #include "base/text.hpp"
@@ -24,7 +26,8 @@ Result<std::vector<int>> parseMesh(const std::string& text) {
   return sizes;
 }
 
-Result<std::vector<ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks) {
+Result<std::vector<ConcurrentGroup>> meshGroups(std::span<const int> sizes, int axis, int ranks,
+                                                Collective collective) {
   int64_t product = 1;
   for (const int size : sizes) {
     product = size < 1 || product > ranks ? 0 : product * size;
@@ -43,18 +46,19 @@ Result<std::vector<ConcurrentGroup>> meshGroups(std::span<const int> sizes, int 
     return Error{ErrorCode::badUsage, "axis " + std::to_string(axis) + " of the mesh has size 1, and no groups",
                  "choose an axis of size 2 or more"};
   }
-  int stride = 1;
-  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < sizes.size(); ++i) {
-    stride *= sizes[i];
-  }
+  const int64_t stride = std::accumulate(sizes.begin() + axis + 1, sizes.end(), int64_t{1}, std::multiplies<>());
+  return axisGroups(sizes[axis], stride, ranks, collective);
+}
+
+std::vector<ConcurrentGroup> axisGroups(int64_t size, int64_t stride, int ranks, Collective collective) {
   std::vector<ConcurrentGroup> groups;
-  for (int first = 0; first < ranks; ++first) {
-    if (first / stride % sizes[axis] == 0) {
-      ConcurrentGroup group;
-      for (int i = 0; i < sizes[axis]; ++i) {
-        group.ranks.push_back(first + i * stride);
+  for (int64_t first = 0; first < ranks; ++first) {
+    if (first / stride % size == 0) {
+      ConcurrentGroup& group = groups.emplace_back();
+      group.collective = collective;
+      for (int64_t i = 0; i < size; ++i) {
+        group.ranks.push_back(static_cast<fabric::Rank>(first + i * stride));
       }
-      groups.push_back(std::move(group));
     }
   }
   return groups;

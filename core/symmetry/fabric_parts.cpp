@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -78,9 +79,10 @@ void addLayers(const ColouredDigraph& graph, const std::vector<bool>& isGpu, std
 
 ColouredDigraph graphOf(const fabric::Fabric& fabric, std::span<const std::int64_t> amounts) {
   ColouredDigraph graph;
-  Numbering<std::pair<fabric::NodeKind, std::int64_t>> colours;
+  Numbering<std::tuple<fabric::NodeKind, bool, bool, std::int64_t>> colours;
   for (const fabric::Node& node : fabric.nodes()) {
-    graph.colourOf.push_back(colours({node.kind, node.rank < 0 || amounts.empty() ? -1 : amounts[node.rank]}));
+    const std::int64_t amount = node.rank < 0 || amounts.empty() ? -1 : amounts[node.rank];
+    graph.colourOf.push_back(colours({node.kind, node.multicast, node.aggregation, amount}));
   }
   Numbering<Bandwidth> bandwidths;
   for (const fabric::Arc& arc : fabric.arcs()) {

@@ -11,8 +11,8 @@
 
 namespace coppice::symmetry {
 
-/// Kinds of nodes and bandwidths of arcs as colours; node i and arc i are those of the fabric. Where amounts are given,
-/// by rank, GPUs of different ones get different colours.
+/// Kinds and abilities of nodes and bandwidths of arcs as colours; node i and arc i are those of the fabric. Where
+/// amounts are given, by rank, GPUs of different ones get different colours.
 [[nodiscard]] ColouredDigraph graphOf(const fabric::Fabric& fabric, std::span<const std::int64_t> amounts = {});
 
 /// Candidates for orbitsOf: single nodes; boxes, innermost first; what hangs together by the GPUs and the nodes at most

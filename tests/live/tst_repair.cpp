@@ -368,6 +368,17 @@ void TestRepair::classes() {
   }
   // The root, those of its box, those of its rail, and all others.
   QCOMPARE(gpus.size(), std::size_t{4});
+  // A switch that sums is like none that does not, and its rail is like no other.
+  fabric::Description unlike = description;
+  std::ranges::find(unlike.nodes, std::string("leaf0"), &fabric::NodeDescription::id)->aggregation = true;
+  const auto unequal = live::failureClasses(built(unlike), {}, failures);
+  gpus.clear();
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    if (failures[i].part == live::Part::gpu) {
+      gpus.insert(unequal[i]);
+    }
+  }
+  QCOMPARE(gpus.size(), std::size_t{2});
 }
 
 void TestRepair::groups() {

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/canvas/link_routing.hpp"
 
-#include <QThreadPool>
 #include <utility>
+
+#include "designer/jobs/threads.hpp"
 
 namespace coppice::designer {
 namespace {
 
 constexpr int kRest = 120;  // ms without a change after which links are routed
-
-/// Routes do not wait behind work that is not seen, such as schedules.
-QThreadPool* routingThreads() {
-  static QThreadPool threads;
-  return &threads;
-}
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "base/units.hpp"
+#include "designer/document/counted.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -52,7 +53,15 @@ QString grouped(const Rational& value) {
 }
 
 QString gigabytes(const Bandwidth& value) {
-  return decimal(value) + u" GB/s"_s;
+  QString text = decimal(value);
+  if (value.gigabytesPerSecond() >= Rational(kLeastGrouped)) {
+    constexpr qsizetype kThousand = 3;
+    const qsizetype point = text.indexOf(u'.');
+    for (qsizetype at = (point < 0 ? text.size() : point) - kThousand; at > 0; at -= kThousand) {
+      text.insert(at, u',');
+    }
+  }
+  return text + u" GB/s"_s;
 }
 
 QString exactly(const Rational& value) {

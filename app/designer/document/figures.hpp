@@ -17,7 +17,7 @@ namespace coppice::designer {
 [[nodiscard]] QString decimal(const Bandwidth& value, int places = 2);
 /// "254,000": rounded to a whole.
 [[nodiscard]] QString grouped(const Rational& value);
-/// "346.67 GB/s"
+/// "346.67 GB/s", "25,600 GB/s"
 [[nodiscard]] QString gigabytes(const Bandwidth& value);
 /// "346.67 = 1040/3", or "300" where that is exact.
 [[nodiscard]] QString exactly(const Rational& value);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/jobs/bound.hpp"
 
-#include <QCoreApplication>
 #include <QElapsedTimer>
 #include <algorithm>
 #include <chrono>
@@ -408,16 +407,6 @@ Bound BoundSolver::completed(Bound bound, std::stop_token stop) const {
 std::optional<live::CutBound> BoundSolver::cutBoundOf(std::uint64_t factRevision, const Question& question) const {
   const std::lock_guard lock(m_mutex);
   return m_factRevision == factRevision && m_question == question ? m_cutBound : std::nullopt;
-}
-
-QThreadPool* boundThreads() {
-  static QThreadPool threads;
-  // No work outlives the application, as that of the global pool does not.
-  [[maybe_unused]] static const bool isEnded = [] {
-    qAddPostRoutine([] { threads.waitForDone(); });
-    return true;
-  }();
-  return &threads;
 }
 
 Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop) {

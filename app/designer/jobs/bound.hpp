@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QString>
-#include <QThreadPool>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -117,9 +116,6 @@ private:
   Question m_question;                       ///< that it answers
   forestcoll::Request m_request;             ///< the same
 };
-
-/// Threads for bounds alone: a bound follows each edit and must not wait behind work that takes long.
-[[nodiscard]] QThreadPool* boundThreads();
 
 /// From nothing. Meant for another thread.
 [[nodiscard]] Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop);

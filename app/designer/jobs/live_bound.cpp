@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "designer/document/fabric_delta.hpp"
+#include "designer/jobs/threads.hpp"
 
 namespace coppice::designer {
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/palette/card_loader.hpp"
 
-#include <QCoreApplication>
 #include <QSettings>
-#include <QThreadPool>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -13,6 +11,7 @@
 #include "coppice/version.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
+#include "designer/jobs/threads.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -41,22 +40,6 @@ CardFacts guarded(const Work& work) {
   } catch (const std::exception& exception) {
     return failed(QString::fromUtf8(exception.what()));
   }
-}
-
-/// One thread for the cards of all windows, behind everything that is waited for.
-QThreadPool& cardThreads() {
-  static QThreadPool threads;
-  [[maybe_unused]] static const bool isSetUp = [] {
-    threads.setMaxThreadCount(1);
-    threads.setThreadPriority(QThread::LowPriority);
-    // Pictures need the application.
-    qAddPostRoutine([] {
-      threads.clear();
-      threads.waitForDone();
-    });
-    return true;
-  }();
-  return threads;
 }
 
 }  // namespace
@@ -114,7 +97,7 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
   m_ordered[key] = pixels;
   constexpr int kPicture = 1;
   constexpr int kBound = 0;
-  cardThreads().start(
+  cardThreads()->start(
       [door = m_door, key, make, size, devicePixelRatio, stop = m_stop.get_token()] {
         if (stop.stop_requested()) {
           return;
@@ -145,7 +128,7 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
       return;
     }
   }
-  cardThreads().start(
+  cardThreads()->start(
       [door = m_door, key, make, stop = m_stop.get_token()] {
         if (stop.stop_requested()) {
           return;

@@ -4,7 +4,6 @@
 #include <QHash>
 #include <QObject>
 #include <QSize>
-#include <QThreadPool>
 #include <functional>
 #include <map>
 #include <memory>

@@ -16,6 +16,7 @@
 #include <QSpinBox>
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
@@ -36,9 +37,22 @@ int inSpinBox(std::int64_t value) {
 /// As the form shows it: values that have words are these words.
 QString spoken(const workflow::Option& option, const std::string& text) {
   QString shown = QString::fromStdString(text);
+  std::map<QString, QString> wordsOf;
+  QStringList values;
   for (const auto& [value, words] : option.spoken) {
-    const QString whole = QRegularExpression::escape(QString::fromStdString(value));
-    shown.replace(QRegularExpression(u"\\b"_s + whole + u"\\b"_s), QString::fromStdString(words));
+    values << QRegularExpression::escape(QString::fromStdString(value));
+    wordsOf.emplace(QString::fromStdString(value), QString::fromStdString(words));
+  }
+  if (values.isEmpty()) {
+    return shown;
+  }
+  // Values can be parts of each other (dgx-1, dgx-1-p100) and of words: whole ones are replaced, at once.
+  const QRegularExpression whole(u"(?<![\\w-])(?:%1)(?![\\w-])"_s.arg(values.join(u'|')));
+  qsizetype from = 0;
+  for (auto match = whole.match(shown); match.hasMatch(); match = whole.match(shown, from)) {
+    const QString& words = wordsOf.at(match.captured());
+    shown.replace(match.capturedStart(), match.capturedLength(), words);
+    from = match.capturedStart() + words.size();
   }
   return shown;
 }

@@ -13,7 +13,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/figures.hpp"
-#include "designer/jobs/writing_threads.hpp"
+#include "designer/jobs/threads.hpp"
 #include "workflow/method.hpp"
 
 using namespace Qt::StringLiterals;
@@ -78,8 +78,8 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QString sharedF
       m_job([this](const Generated& generated) { receive(generated.answer, generated.factRevision); }, 0ms),
       m_reader([this](const std::shared_ptr<const Read>& read) { receiveRead(*read); }, 0ms),
       m_writer([this](const std::shared_ptr<const Written>& written) { receiveWritten(*written); }, 0ms,
-               &writingThreads()),
-      m_saver([this](const std::shared_ptr<const AllWritten>& all) { receiveSaved(*all); }, 0ms, &writingThreads()),
+               writingThreads()),
+      m_saver([this](const std::shared_ptr<const AllWritten>& all) { receiveSaved(*all); }, 0ms, writingThreads()),
       m_digester(
           [this](const FoundDigests& found) {
             m_digests = found.digests;

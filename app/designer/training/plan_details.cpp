@@ -91,6 +91,13 @@ void PlanDetails::show(const TrainingAnswerPtr& answer, int plan) {
 
 void PlanDetails::fillParts() {
   const bool hadChoice = !m_parts->selectedItems().isEmpty();
+  std::vector<Rational> times;
+  for (const workflow::CommunicationPart& part : m_limits.parts) {
+    times.push_back(part.time);
+  }
+  const workflow::StepUnit unit = workflow::stepUnit(times);
+  constexpr int kTime = 2;
+  m_parts->horizontalHeaderItem(kTime)->setText(tr("Time, %1").arg(QLatin1StringView(unit.name)));
   {
     const QSignalBlocker quiet(m_parts);
     m_parts->setRowCount(0);
@@ -102,7 +109,7 @@ void PlanDetails::fillParts() {
       int column = 0;
       setCell(*m_parts, row, column++, QString::fromStdString(part.word), false);
       setCell(*m_parts, row, column++, collectiveOf(part), false);
-      setCell(*m_parts, row, column++, stepTime(part.time), true);
+      setCell(*m_parts, row, column++, inUnit(unit, part.time), true);
       setCell(*m_parts, row, column++, percentOf(part.time, plan()->cost.communication), true);
       setCell(*m_parts, row, column++, decimal(part.rate), true, exactly(part.rate));
       setCell(*m_parts, row, column++, cut, false);

@@ -2,7 +2,7 @@
 #include <QApplication>
 #include <QIcon>
 #include <QStandardPaths>
-#include <QThreadPool>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,7 +11,7 @@
 #include "designer/features/files/file_feature.hpp"
 #include "designer/features/help/help_feature.hpp"
 #include "designer/help/plurals.hpp"
-#include "designer/jobs/writing_threads.hpp"
+#include "designer/jobs/threads.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
 #include "designer/window/image_command.hpp"
@@ -101,9 +101,8 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
     code = QApplication::exec();
   }
   // What is being written is finished. Computations were told to stop; nobody waits for their answers.
-  coppice::designer::writingThreads().waitForDone();
-  constexpr int kPatience = 50;  // ms
-  if (!QThreadPool::globalInstance()->waitForDone(kPatience)) {
+  coppice::designer::writingThreads()->waitForDone();
+  if (!coppice::designer::waitForComputations(std::chrono::milliseconds(50))) {
     std::fflush(nullptr);
     std::_Exit(code);
   }

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/stacks.hpp"
+#include "designer/jobs/threads.hpp"
 
 namespace coppice::designer {
 

@@ -28,6 +28,33 @@ namespace {
 
 constexpr QSize kPicture(132, 88);
 
+struct Loss {
+  QString changes;    ///< "1 unsaved change", or nothing
+  QString schedules;  ///< "2 unsaved schedules", or nothing
+};
+
+Loss lost(const RecoveryItem& item) {
+  using Dialog = RecoveryDialog;
+  Loss loss;
+  if (item.changes > 0) {
+    loss.changes = counted(item.changes, Dialog::tr("unsaved change"), Dialog::tr("unsaved changes"));
+  }
+  if (item.schedules > 0) {
+    loss.schedules = counted(item.schedules, Dialog::tr("unsaved schedule"), Dialog::tr("unsaved schedules"));
+  }
+  return loss;
+}
+
+/// What stands below the name: "3 unsaved changes and 2 unsaved schedules".
+QString summaryOf(const RecoveryItem& item) {
+  const auto [changes, schedules] = lost(item);
+  if (changes.isEmpty() && schedules.isEmpty()) {
+    return RecoveryDialog::tr("Not saved");
+  }
+  return changes.isEmpty() || schedules.isEmpty() ? changes + schedules
+                                                  : RecoveryDialog::tr("%1 and %2").arg(changes, schedules);
+}
+
 }  // namespace
 
 RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
@@ -113,7 +140,7 @@ void RecoveryDialog::fillList() {
     const QString time =
         QLocale().toString(each.time.date(), QLocale::ShortFormat) + u' ' + each.time.time().toString(u"HH:mm"_s);
     auto* item = new QListWidgetItem(
-        each.name + u'\n' + lossOf(each) + u'\n' + counted(size.gpus, tr("GPU"), tr("GPUs")) + u" · "_s +
+        each.name + u'\n' + summaryOf(each) + u'\n' + counted(size.gpus, tr("GPU"), tr("GPUs")) + u" · "_s +
             counted(size.nodes, tr("node"), tr("nodes")) + u" · "_s + tr("last change %1").arg(time) + u'\n' +
             (each.path.isEmpty() ? tr("Never saved") : QDir::toNativeSeparators(QFileInfo(each.path).absolutePath())),
         m_list);
@@ -142,11 +169,10 @@ void RecoveryDialog::askToDiscard() {
 
 QString RecoveryDialog::lossOf(const RecoveryItem& item) {
   const QString name = item.path.isEmpty() ? tr("an untitled fabric") : item.name;
-  const QString changes =
-      item.changes > 0 ? tr("%1 to %2").arg(counted(item.changes, tr("unsaved change"), tr("unsaved changes")), name)
-                       : QString();
-  const QString schedules =
-      item.schedules > 0 ? counted(item.schedules, tr("unsaved schedule"), tr("unsaved schedules")) : QString();
+  auto [changes, schedules] = lost(item);
+  if (!changes.isEmpty()) {
+    changes = tr("%1 to %2").arg(changes, name);
+  }
   if (changes.isEmpty() && schedules.isEmpty()) {
     return tr("%1 was not saved").arg(item.name);
   }

@@ -348,8 +348,8 @@ void TestDesignerDocuments::recoveryDialog() {
                                                   {u"DGX A100"_s, {}, time, 0, 0, model}});
   auto* list = field<QListWidget>(dialog, "recoveryList");
   QCOMPARE(list->count(), 3);
-  QVERIFY(list->item(0)->text().contains(u"3 unsaved changes to an untitled fabric and 2 unsaved schedules"_s));
-  QVERIFY(list->item(1)->text().contains(u"1 unsaved schedule of a.fabric.json"_s));
+  QVERIFY(list->item(0)->text().contains(u"3 unsaved changes and 2 unsaved schedules"_s));
+  QVERIFY(list->item(1)->text().startsWith(u"a.fabric.json\n1 unsaved schedule\n"_s));
   QVERIFY(list->item(1)->text().contains(u"/x"_s));
   QVERIFY(list->item(2)->text().contains(u"Never saved"_s));
   // Pictures come one by one.
