@@ -14,8 +14,6 @@ namespace {
 
 /// Nodes of all listed symmetries together, at most.
 constexpr std::size_t kMaxImages = std::size_t{1} << 24;
-/// Symmetries that keep uneven amounts are looked for up to this.
-constexpr int kMaxUnevenGpus = 512;
 /// A routing without an exact form has so few parts, beside uneven amounts, that their product is below this.
 constexpr std::int64_t kMostDigits = std::int64_t{1} << 44;
 constexpr std::int64_t kFewestParts = std::int64_t{1} << 12;
@@ -25,10 +23,8 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   const auto nodes = static_cast<std::size_t>(network.nodeCount());
   // A regular group of all GPUs is always wanted; larger ones only where they are small.
   const std::size_t wanted = std::max(request.maxSymmetries, static_cast<std::size_t>(fabric.gpuCount()));
-  // What each pair exchanges makes a graph of as many links.
-  const bool isWide = !request.demand.isEven() && fabric.gpuCount() > kMaxUnevenGpus;
   const std::size_t max =
-      request.maxSymmetries <= 1 || isWide ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
+      request.maxSymmetries <= 1 ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
   const SymmetryGroup group = findSymmetries(network, max, progress);
   Program program(network, group, progress);
   program.run(request.budget);

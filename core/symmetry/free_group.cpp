@@ -28,44 +28,12 @@ struct Candidate {
   int order = 1;
 };
 
-std::vector<int> cycleLengths(const Permutation& image, std::span<const int> points) {
-  std::vector<int> lengths;
-  std::vector<char> isSeen(image.size(), 0);
-  for (const int point : points) {
-    int length = 0;
-    for (int at = point; std::exchange(isSeen[at], char{1}) == 0; at = image[at]) {
-      ++length;
-    }
-    if (length > 0) {
-      lengths.push_back(length);
-    }
-  }
-  std::sort(lengths.begin(), lengths.end());
-  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  return lengths;
-}
-
-Permutation power(Permutation base, std::int64_t exponent) {
-  Permutation result = identity(static_cast<int>(base.size()));
-  for (; exponent > 0; exponent /= 2) {
-    if (exponent % 2 == 1) {
-      result = composed(result, base);
-    }
-    base = composed(base, base);
-  }
-  return result;
-}
-
 /// The power of the symmetry that takes all points round cycles of one length, the longest such length.
 std::optional<Candidate> freePower(const Permutation& image, std::span<const int> points) {
-  constexpr std::int64_t kMaxOrder = std::int64_t{1} << 32;
   const std::vector<int> lengths = cycleLengths(image, points);
-  std::int64_t all = 1;
-  for (const int length : lengths) {
-    all = std::lcm(all, std::int64_t{length});
-    if (all > kMaxOrder) {
-      return std::nullopt;
-    }
+  const std::int64_t all = commonMultiple(lengths).value_or(0);
+  if (all == 0) {
+    return std::nullopt;
   }
   for (int order = lengths.front(); order > 1; --order) {
     const bool isFree = std::all_of(lengths.begin(), lengths.end(), [&](int length) {

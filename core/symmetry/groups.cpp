@@ -42,6 +42,46 @@ Permutation composed(const Permutation& first, const Permutation& second) {
   return image;
 }
 
+Permutation power(Permutation base, std::int64_t exponent) {
+  Permutation result = identity(static_cast<int>(base.size()));
+  for (; exponent > 0; exponent /= 2) {
+    if (exponent % 2 == 1) {
+      result = composed(result, base);
+    }
+    base = composed(base, base);
+  }
+  return result;
+}
+
+std::vector<int> cycleLengths(const Permutation& image, std::span<const int> points) {
+  std::vector<int> lengths;
+  std::vector<char> isSeen(image.size(), 0);
+  for (const int point : points) {
+    int length = 0;
+    for (int at = point; std::exchange(isSeen[at], char{1}) == 0; at = image[at]) {
+      ++length;
+    }
+    if (length > 0) {
+      lengths.push_back(length);
+    }
+  }
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+std::optional<std::int64_t> commonMultiple(std::span<const int> lengths) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 32;
+  std::int64_t all = 1;
+  for (const int length : lengths) {
+    all = std::lcm(all, std::int64_t{length});
+    if (all > kMax) {
+      return std::nullopt;
+    }
+  }
+  return all;
+}
+
 std::optional<std::vector<Permutation>> closure(std::span<const Permutation> generators, std::size_t max) {
   if (generators.empty()) {
     return std::vector<Permutation>();

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,6 +16,12 @@ namespace coppice::symmetry {
 [[nodiscard]] Permutation identity(int count);
 /// `first`, then `second`.
 [[nodiscard]] Permutation composed(const Permutation& first, const Permutation& second);
+/// `base` so many times, 0 or more.
+[[nodiscard]] Permutation power(Permutation base, std::int64_t exponent);
+/// Of the cycles in which the points lie, ascending, each once.
+[[nodiscard]] std::vector<int> cycleLengths(const Permutation& image, std::span<const int> points);
+/// The least; nullopt above 2^32.
+[[nodiscard]] std::optional<std::int64_t> commonMultiple(std::span<const int> lengths);
 /// All products, the identity first; nullopt where there are more than `max`.
 [[nodiscard]] std::optional<std::vector<Permutation>> closure(std::span<const Permutation> generators, std::size_t max);
 

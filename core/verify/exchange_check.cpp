@@ -65,6 +65,20 @@ public:
                                 : m_amounts[static_cast<std::size_t>(from.rank) * m_gpus + to.rank];
   }
 
+  /// @param imageOf by rank
+  [[nodiscard]] bool areKeptBy(const std::vector<std::size_t>& imageOf) const {
+    for (std::size_t from = 0; from < m_gpus && !m_amounts.empty(); ++from) {
+      const int64_t* own = m_amounts.data() + from * m_gpus;
+      const int64_t* other = m_amounts.data() + imageOf[from] * m_gpus;
+      for (std::size_t to = 0; to < m_gpus; ++to) {
+        if (own[to] != other[imageOf[to]] && to != from) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
 private:
   const std::vector<int64_t>& m_amounts;
   std::size_t m_gpus;
@@ -107,7 +121,6 @@ public:
       : m_fabric(fabric),
         m_amounts(fabric, demand),
         m_relays(demand.relays),
-        m_isEven(demand.amounts.empty()),
         m_routing(routing),
         m_progress(progress),
         m_links(fabric),
@@ -153,14 +166,12 @@ private:
           reject("It maps a link to none, or to one of another bandwidth", name);
         }
       }
-      const auto& at = m_fabric.nodes();
-      for (std::size_t i = 0; !m_isEven && i < nodes * nodes; ++i) {
-        const std::size_t from = i / nodes;
-        const std::size_t to = i % nodes;
-        if (at[from].kind == fabric::NodeKind::gpu && at[to].kind == fabric::NodeKind::gpu &&
-            m_amounts.of(at[from], at[to]) != m_amounts.of(at[image[from]], at[image[to]])) {
-          reject("It maps a pair of GPUs to one that exchanges another amount", name);
-        }
+      std::vector<std::size_t> rankOf;  // by rank, of its image
+      for (const NodeIndex gpu : m_fabric.gpus()) {
+        rankOf.push_back(static_cast<std::size_t>(m_fabric.nodes()[image[gpu]].rank));
+      }
+      if (!m_amounts.areKeptBy(rankOf)) {
+        reject("It maps a pair of GPUs to one that exchanges another amount", name);
       }
     }
   }
@@ -273,7 +284,6 @@ private:
   const fabric::Fabric& m_fabric;
   Amounts m_amounts;
   bool m_relays;
-  bool m_isEven;
   const ExchangeRouting& m_routing;
   const Progress& m_progress;
   ArcIndex m_links;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <algorithm>
+#include <array>
 #include <random>
 
 #include "alltoall/alltoall.hpp"
@@ -47,6 +49,9 @@ private slots:
   void patterns_data();
   void patterns();
   void randomDemands();
+  void kindsOfGpus_data();
+  void kindsOfGpus();
+  void manyExperts();
   void withoutRelays();
   void refusedDemands_data();
   void refusedDemands();
@@ -150,6 +155,61 @@ void TestUneven::randomDemands() {
     QVERIFY(scaled.lower * Rational(1000) <= optimum->upper && optimum->lower <= scaled.upper * Rational(1000));
   }
   QVERIFY2(exact > static_cast<int>(kSeeds) * 9 / 10, std::to_string(exact).c_str());
+}
+
+void TestUneven::kindsOfGpus_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::newRow("on one switch") << "dgx-b200 boxes=1";
+  QTest::newRow("boxes") << "dgx-h100 boxes=3 gpus=5 network=simple";
+  QTest::newRow("rails") << "dgx-h100 boxes=4 gpus=4 network=rails";
+  QTest::newRow("torus") << "torus dims=4x3";
+  QTest::newRow("hypercube") << "hypercube dimension=3";
+}
+
+/// GPUs of three kinds, which decide what a pair exchanges, but for some pairs: the answer with symmetries is that
+/// without.
+void TestUneven::kindsOfGpus() {
+  QFETCH(QString, preset);
+  const fabric::Fabric fabric = test::presetFabric(preset);
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::size_t> kindOf;
+    for (int gpu = 0; gpu < fabric.gpuCount(); ++gpu) {
+      kindOf.push_back(seed % 2 == 0 ? random() % 3 : gpu % 3);
+    }
+    std::array<std::array<std::int64_t, 3>, 3> between{};
+    for (auto& row : between) {
+      std::ranges::generate(row, [&] { return static_cast<std::int64_t>(random() % 5); });
+    }
+    between[0][1] += 1;
+    const int unusual = static_cast<int>(seed % 3);
+    alltoall::Request request;
+    request.demand.amounts = amountsOf(fabric.gpuCount(), [&](int from, int to) {
+      return between[kindOf[from]][kindOf[to]] + (from < unusual && to == from + 2 ? 7 : 0);
+    });
+    const auto optimum = test::must(alltoall::optimum(fabric, request));
+    QCOMPARE(test::faultOf(fabric, optimum, true), QString());
+    request.maxSymmetries = 1;
+    const auto plain = test::must(alltoall::optimum(fabric, request));
+    QVERIFY(plain.lower <= optimum.upper && optimum.lower <= plain.upper);
+    QVERIFY(optimum.isExact() || !plain.isExact());
+  }
+}
+
+/// Of 576 GPUs, 256 have one expert each: an exact answer, by few classes of GPUs and links.
+void TestUneven::manyExperts() {
+  const fabric::Fabric fabric = test::presetFabric("gb200-nvl72 racks=8");
+  const auto placement = test::must(alltoall::evenPlacement(fabric, 256));
+  std::vector<int> boxOf;
+  for (int gpu = 0; gpu < fabric.gpuCount(); ++gpu) {
+    boxOf.push_back(gpu / 72);
+  }
+  const auto traffic =
+      test::must(alltoall::expectedTraffic(placement, boxOf, {.tokens = 4096, .topK = 8}, 7168, false));
+  const auto optimum = solved(fabric, traffic.demand.amounts);
+  QVERIFY(optimum.isExact());
+  QVERIFY(optimum.arcOrbits < 100);
+  QCOMPARE(test::faultOf(fabric, optimum, true), QString());
 }
 
 /// Without relaying, one GPU has its own NIC alone.

@@ -17,6 +17,7 @@
 #include "symmetry/groups.hpp"
 #include "symmetry/orbits.hpp"
 #include "symmetry/set_orbit.hpp"
+#include "symmetry/twins.hpp"
 
 /// Generators and orbits against all permutations of small graphs, and the orbits of known fabrics.
 using namespace coppice;
@@ -161,6 +162,7 @@ class TestSymmetry : public QObject {
 
 private slots:
   void againstAllPermutations();
+  void twins();
   void contractedParts();
   void limits();
   void threads();
@@ -186,6 +188,34 @@ void TestSymmetry::againstAllPermutations() {
     QVERIFY2(found.ofArc == wanted.ofArc, what.constData());
   }
   QVERIFY(moved > 100);
+}
+
+/// Twins that turn, and symmetries of the graph with one of each, have the orbits of all symmetries.
+void TestSymmetry::twins() {
+  std::size_t classes = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const ColouredDigraph graph = randomGraph(seed, 7);
+    const QByteArray what = QByteArray::number(seed);
+    const symmetry::Twins twins = symmetry::twinsOf(graph);
+    classes += twins.classes.size();
+    std::vector<Permutation> images;
+    for (const std::vector<int>& nodes : twins.classes) {
+      images.push_back(symmetry::turned(twins, nodes.size(), graph.nodeCount()));
+      images.push_back(symmetry::turned(twins, 2, graph.nodeCount()));
+    }
+    for (const Permutation& image : symmetry::generators(twins.contracted, kWork)) {
+      images.push_back(symmetry::expanded(twins, image, graph.nodeCount()));
+    }
+    DisjointSets nodes(graph.colourOf.size());
+    for (const Permutation& image : images) {
+      QVERIFY2(isSymmetry(graph, image), what.constData());
+      for (int node = 0; node < graph.nodeCount(); ++node) {
+        nodes.join(node, image[node]);
+      }
+    }
+    QVERIFY2(smallestOf(nodes, graph.nodeCount()) == orbitsByTrying(graph).ofNode, what.constData());
+  }
+  QVERIFY(classes > 100);
 }
 
 /// Images of random sets and orbits of what keeps them, against all permutations.
