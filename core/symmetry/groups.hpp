@@ -16,7 +16,7 @@ namespace coppice::symmetry {
 [[nodiscard]] Permutation identity(int count);
 /// `first`, then `second`.
 [[nodiscard]] Permutation composed(const Permutation& first, const Permutation& second);
-/// `base` so many times, 0 or more.
+/// `base`, `exponent` times in a row. @pre exponent >= 0
 [[nodiscard]] Permutation power(Permutation base, std::int64_t exponent);
 /// Of the cycles in which the points lie, ascending, each once.
 [[nodiscard]] std::vector<int> cycleLengths(const Permutation& image, std::span<const int> points);

@@ -370,7 +370,7 @@ void TestRepair::classes() {
   QCOMPARE(gpus.size(), std::size_t{4});
   // A switch that sums is like none that does not, and its rail is like no other.
   fabric::Description unlike = description;
-  std::ranges::find(unlike.nodes, std::string("leaf0"), &fabric::NodeDescription::id)->aggregation = true;
+  std::ranges::find(unlike.nodes, std::string("rail0"), &fabric::NodeDescription::id)->aggregation = true;
   const auto unequal = live::failureClasses(built(unlike), {}, failures);
   gpus.clear();
   for (std::size_t i = 0; i < failures.size(); ++i) {

@@ -10,7 +10,6 @@
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgGenerator>
-#include <QSvgRenderer>
 #include <QWidget>
 #include <algorithm>
 #include <cmath>
@@ -328,22 +327,22 @@ Result<QByteArray> drawPicture(CanvasView& view, const PictureOptions& wanted) {
 }
 
 Outcome printPicture(CanvasView& view, const PictureOptions& options, QPagedPaintDevice& device) {
-  PictureOptions printed = options;
-  printed.format = PictureFormat::svg;
+  PictureOptions printed = inRange(options);
   printed.scheme = Scheme::light;
-  const auto svg = drawPicture(view, printed);
-  if (!svg) {
-    return svg.error();
+  const auto plan = planOf(view, printed);
+  if (!plan) {
+    return plan.error();
   }
-  QSvgRenderer renderer(*svg);
   // The page lies as the drawing does.
-  const QSize drawing = renderer.defaultSize();
+  const QSizeF drawing = plan->size;
   device.setPageOrientation(drawing.width() > drawing.height() ? QPageLayout::Landscape : QPageLayout::Portrait);
   const QRectF page(QPointF(), QSizeF(device.width(), device.height()));
-  QRectF place(QPointF(), QSizeF(drawing).scaled(page.size(), Qt::KeepAspectRatio));
+  QRectF place(QPointF(), drawing.scaled(page.size(), Qt::KeepAspectRatio));
   place.moveCenter(page.center());
   QPainter painter(&device);
-  renderer.render(&painter, place);
+  painter.translate(place.topLeft());
+  painter.scale(place.width() / drawing.width(), place.width() / drawing.width());
+  paintPlan(painter, view, printed, *plan);
   return painter.end() ? Outcome(Done{}) : Error{ErrorCode::io, "the page could not be printed", "check the printer"};
 }
 

@@ -2,12 +2,12 @@
 #include "probe/command.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <new>
 
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
+#include "probe/command_output.hpp"
 #include "probe/probe.hpp"
 #include "program/run_protocol.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using program::RunExit;
 
-struct Options {
+struct ProbeWords {
   bool json = false;
   bool fabric = false;
   bool topology = false;
@@ -26,20 +26,9 @@ struct Options {
   std::string file;
 };
 
-int fail(const Error& error) {
-  std::fprintf(stderr, "coppice-exec: %s\n", describe(error).c_str());
-  return static_cast<int>(error.code == ErrorCode::infeasible ? RunExit::machineLacks : program::exitFor(error));
-}
-
-int give(const std::string& text, const std::string& file) {
-  if (!file.empty()) {
-    const Outcome saved = io::saveFile(file, text);
-    return saved ? 0 : fail(saved.error());
-  }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"});
-  }
-  return 0;
+/// A machine that cannot be drawn lacks something.
+int refuse(const Error& error) {
+  return error.code == ErrorCode::infeasible ? fail(error, RunExit::machineLacks) : fail(error);
 }
 
 std::unique_ptr<GpuSource> gpuSource(const Tree& tree) {
@@ -51,7 +40,7 @@ std::unique_ptr<GpuSource> gpuSource(const Tree& tree) {
   return std::make_unique<RecordedGpus>(text ? *text : std::string());
 }
 
-int probe(const Options& options) {
+int probe(const ProbeWords& options) {
   std::error_code error;
   if (!std::filesystem::is_directory(options.root, error)) {
     return fail({ErrorCode::io, "there is no folder " + options.root, "give the folder that holds sys and proc"});
@@ -60,28 +49,28 @@ int probe(const Options& options) {
   const std::unique_ptr<GpuSource> source = gpuSource(tree);
   if (options.record) {
     auto answer = source->read();
-    return answer ? give(recordGpus(*answer), options.file) : fail(answer.error());
+    return answer ? deliver(recordGpus(*answer), options.file) : refuse(answer.error());
   }
   Machine machine = readMachine(tree, *source);
   const Rates rates = options.rates == "prior" ? Rates::prior : Rates::nominal;
   if (options.fabric) {
     const auto drawn = drawFabric(machine, rates);
-    return drawn ? give(io::writeFabricJson(drawn->description), options.file) : fail(drawn.error());
+    return drawn ? deliver(io::writeFabricJson(drawn->description), options.file) : refuse(drawn.error());
   }
   if (options.topology) {
     const auto topology = ncclTopology(machine);
-    return topology ? give(*topology, options.file) : fail(topology.error());
+    return topology ? deliver(*topology, options.file) : refuse(topology.error());
   }
   if (tree.isLive()) {
     readSoftware(machine);
   }
-  return give(options.json ? machineJson(machine, rates) : machineText(machine), options.file);
+  return deliver(options.json ? machineJson(machine, rates) : machineText(machine), options.file);
 }
 
 }  // namespace
 
 void addProbeCommand(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProbeWords>();
   CLI::App* const command = app.add_subcommand(
       "probe", "Show the hardware and libraries of this machine: GPUs, links, NICs, cores, libraries");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");

@@ -13,6 +13,7 @@
 
 #include "base/comma_list.hpp"
 #include "io/fabric_json.hpp"
+#include "probe/median.hpp"
 
 namespace coppice::probe {
 namespace {
@@ -25,15 +26,6 @@ constexpr double kMaxThreshold = 0.9;
 constexpr double kLatencyMargin = 0.05;
 constexpr std::size_t kMaxOrders = 64;
 constexpr int kMaxAloneGpus = 64;
-
-double medianOf(Samples values) {
-  if (values.empty()) {
-    return 0;
-  }
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 std::string listOf(const std::vector<int>& gpus) {
   return commaList(gpus, [](const int gpu) { return std::to_string(gpu); });

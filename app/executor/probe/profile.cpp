@@ -9,6 +9,7 @@
 
 #include "coppice/version.hpp"
 #include "io/fabric_json.hpp"
+#include "probe/median.hpp"
 
 namespace coppice::probe {
 namespace {
@@ -81,11 +82,6 @@ bool fitColumns(const std::vector<Point>& points, const std::array<std::size_t, 
     }
   }
   return solve(system, solution);
-}
-
-double medianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 std::string threeDigits(double value) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <new>
 
@@ -10,6 +9,7 @@
 #include "mpi/job_environment.hpp"
 #include "mpi/launcher.hpp"
 #include "probe/command.hpp"
+#include "probe/command_output.hpp"
 #include "probe/contention.hpp"
 #include "probe/copies.hpp"
 #include "probe/nvml.hpp"
@@ -25,7 +25,7 @@ using program::RunExit;
 
 constexpr int kMaxRanks = 64;
 
-struct Options {
+struct ProfileWords {
   int ranks = 2;
   int maximum = 64;  ///< MiB
   std::string backend = "threads";
@@ -52,24 +52,7 @@ struct InferOptions {
   bool fabric = false;
 };
 
-int fail(const Error& error, std::optional<RunExit> exit = {}) {
-  std::fprintf(stderr, "coppice-exec: %s\n", describe(error).c_str());
-  return static_cast<int>(exit.value_or(program::exitFor(error)));
-}
-
-/// Into the file or to standard output.
-int deliver(const std::string& text, const std::string& file) {
-  if (!file.empty()) {
-    const Outcome saved = io::saveFile(file, text);
-    return saved ? 0 : fail(saved.error());
-  }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return fail({.code = ErrorCode::io, .message = "standard output could not be written"});
-  }
-  return 0;
-}
-
-int launch(const Options& options) {
+int launch(const ProfileWords& options) {
   executor::LaunchRequest request{
       .words = {"profile", "--ranks", std::to_string(options.ranks), "--max", std::to_string(options.maximum)},
       .ranks = options.ranks,
@@ -98,7 +81,7 @@ int launch(const Options& options) {
 }
 
 /// What was measured, in the forms that are asked for.
-int give(const Options& options, const Profile& profile, const executor::BackendInfo& info) {
+int give(const ProfileWords& options, const Profile& profile, const executor::BackendInfo& info) {
   if (!options.taccl.empty()) {
     const auto topology = tacclTopology(profile.pairs, profile.ranks,
                                         {.chunkBytes = options.chunkKilobytes << 10,
@@ -118,7 +101,7 @@ int give(const Options& options, const Profile& profile, const executor::Backend
 }
 
 /// Copies of all GPUs of this machine to host memory, as a record for `infer`.
-int measureCopies(const Options& options) {
+int measureCopies(const ProfileWords& options) {
   constexpr int kRepeats = 9;
   const auto source = cudaCopies();
   if (!source) {
@@ -143,7 +126,7 @@ int measureCopies(const Options& options) {
   return deliver(writeContention(*record), options.file);
 }
 
-Result<Profile> measureMessages(executor::Backend& backend, const Options& options) {
+Result<Profile> measureMessages(executor::Backend& backend, const ProfileWords& options) {
   const ProfileOptions how{.ranks = options.ranks, .lastBytes = std::int64_t{options.maximum} << 20};
   auto pairs = profileRanks(backend, how);
   if (!pairs) {
@@ -167,7 +150,7 @@ Result<Profile> measureMessages(executor::Backend& backend, const Options& optio
   return profile;
 }
 
-int profile(const Options& options) {
+int profile(const ProfileWords& options) {
   if (options.contention) {
     return measureCopies(options);
   }
@@ -240,7 +223,7 @@ int infer(const InferOptions& options) {
 }  // namespace
 
 void addProfileCommand(CLI::App& app, int& exitCode) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileWords>();
   CLI::App* const command =
       app.add_subcommand("profile", "Measure latency and bandwidth between ranks, fitted as in TACCL");
   command->add_option("--ranks", options->ranks, "Ranks to measure between")->check(CLI::Range(2, kMaxRanks));

@@ -7,21 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "probe/median.hpp"
+
 namespace coppice::probe {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// Times per byte further apart than this are links of different classes.
 constexpr double kGap = 1.2;
 /// No link takes fewer units.
 constexpr double kMinCost = 30;
-
-double medianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 /// Two digits after the point.
 Rational decimal(double value) {

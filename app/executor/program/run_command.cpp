@@ -232,6 +232,8 @@ private:
   const RunWords& m_words;
   Output& m_output;
   Watch& m_watch;
+  std::optional<Input> m_input;
+  std::unique_ptr<Backend> m_backend;
 };
 
 BenchEnd Run::perform(Backend& backend, const Job& job, BenchOptions& bench) {
@@ -268,23 +270,24 @@ BenchEnd Run::perform() {
   if (!input) {
     return refuse(input.error());
   }
+  m_input = *std::move(input);
   if (m_words.bound > 0) {
-    input->record.boundGBps = m_words.bound;
+    m_input->record.boundGBps = m_words.bound;
   }
-  request->bench.boundGBps = input->record.boundGBps;
-  const Outcome fits = input->executionPlan ? fitToPlan(*input, m_words, request->bench) : Outcome(Done{});
-  m_output.write(input->record);
-  if (!input->record.ok) {
-    const auto fault = std::find_if(input->record.findings.begin(), input->record.findings.end(),
+  request->bench.boundGBps = m_input->record.boundGBps;
+  const Outcome fits = m_input->executionPlan ? fitToPlan(*m_input, m_words, request->bench) : Outcome(Done{});
+  m_output.write(m_input->record);
+  if (!m_input->record.ok) {
+    const auto fault = std::find_if(m_input->record.findings.begin(), m_input->record.findings.end(),
                                     [](const Finding& finding) { return finding.severity == Severity::error; });
     Error error = {.code = ErrorCode::verification, .message = "the schedule is refused"};
-    if (fault != input->record.findings.end()) {
+    if (fault != m_input->record.findings.end()) {
       error = {.code = fault->code, .message = "refused: " + fault->text, .fix = fault->fix, .where = fault->where};
     }
     m_output.write(program::ErrorRecord{.exit = RunExit::planRejected, .error = error});
     return {.exit = RunExit::planRejected, .reason = error.message};
   }
-  const int ranks = input->record.ranks;
+  const int ranks = m_input->record.ranks;
   if (m_words.ranks > 0 && m_words.ranks != ranks) {
     return refuse(
         {.code = ErrorCode::badUsage,
@@ -303,7 +306,7 @@ BenchEnd Run::perform() {
                                   .workers = m_words.workers,
                                   .device = m_words.device,
                                   .virtualRanks = m_words.virtualRanks,
-                                  .executionPlan = input->executionPlan};
+                                  .executionPlan = m_input->executionPlan};
   const std::vector<KnownBackend> backends = knownBackends();
   const auto kind = chooseBackend(backends, m_words.backend, options);
   if (!kind) {
@@ -314,7 +317,8 @@ BenchEnd Run::perform() {
   if (!backend) {
     return refuse(backend.error());
   }
-  return perform(**backend, input->job, request->bench);
+  m_backend = *std::move(backend);
+  return perform(*m_backend, m_input->job, request->bench);
 }
 
 program::HelloRecord hello() {
@@ -420,7 +424,10 @@ int performRun(const RunWords& words, int argc, char** argv) {
                      output.write(program::EndRecord{.code = reason.exit, .reason = reason.text});
                    }});
   output.write(hello());
-  BenchEnd end = Run(words, output, watch).perform();
+  // A launcher ends all processes as soon as one leaves with a code that is not 0. The backends end MPI together, when
+  // `run` goes: process 0 has written its last record by then.
+  Run run(words, output, watch);
+  BenchEnd end = run.perform();
   if (const auto reason = watch.reason(); reason && end.exit == RunExit::cancelled) {
     end = {.exit = reason->exit, .reason = reason->text};
     output.write(program::ErrorRecord{

@@ -215,6 +215,8 @@ void TestDesignerTools::printed() {
   QVERIFY(pdf.startsWith("%PDF"));
   constexpr qsizetype kDrawn = 4000;  // an empty page is smaller
   QVERIFY2(pdf.size() > kDrawn, QByteArray::number(pdf.size()).constData());
+  // In the font whose widths the labels have.
+  QVERIFY(pdf.contains("/Inter-"));
   // The page lies as the drawing does, which is wide.
   static const QRegularExpression kBox(u"/MediaBox \\[0 0 ([\\d.]+) ([\\d.]+)"_s);
   const QRegularExpressionMatch box = kBox.match(QString::fromLatin1(pdf));
