@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "lp/simplex.hpp"
+#include "symmetry/fabric_parts.hpp"
 
 namespace coppice::alltoall {
 namespace {
@@ -61,17 +65,22 @@ std::size_t Program::workOfQuery() const {
          (kPerArc * m_group.orbitOfArc.size() + kPerNode * static_cast<std::size_t>(m_network.nodeCount()));
 }
 
+std::vector<int64_t> Program::byArc(const Lengths& lengths) const {
+  std::vector<int64_t> lengthOf;
+  for (const int orbit : m_group.orbitOfArc) {
+    lengthOf.push_back(lengths[orbit]);
+  }
+  return lengthOf;
+}
+
 bool Program::query(const Lengths& lengths) {
   throwIfCancelled(m_progress);
   m_work.spend(workOfQuery());
-  std::vector<int64_t> byArc(m_group.orbitOfArc.size());
-  for (std::size_t arc = 0; arc < byArc.size(); ++arc) {
-    byArc[arc] = lengths[m_group.orbitOfArc[arc]];
-  }
+  const std::vector<int64_t> lengthOf = byArc(lengths);
   Int128 distances = 0;
-  std::vector<int64_t> uses(byArc.size());
+  std::vector<int64_t> uses(lengthOf.size());
   for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
-    m_paths.run(m_group.sources[s], byArc, m_second);
+    m_paths.run(m_group.sources[s], lengthOf, m_second);
     distances += m_paths.gpuDistances() * m_group.sourceWeight[s];
     std::fill(uses.begin(), uses.end(), 0);
     m_paths.countUses(uses);
@@ -82,6 +91,10 @@ bool Program::query(const Lengths& lengths) {
     m_rows.push_back(std::move(row));
     spread(m_rows.back());
   }
+  return take(lengths, distances);
+}
+
+bool Program::take(const Lengths& lengths, Int128 distances) {
   Int128 capacity = 0;
   for (std::size_t k = 0; k < lengths.size(); ++k) {
     capacity = checkedAdd(capacity, checkedMul<Int128>(m_capacity[k], lengths[k]));
@@ -124,6 +137,204 @@ void Program::askMean(std::vector<double>& mean) {
   for (double& each : mean) {
     each *= 0.5;
   }
+}
+
+/// The links into and out of parts of the fabric: those prove most that take longest for what crosses them.
+void Program::askCuts() {
+  constexpr std::size_t kMaxAsked = 4;
+  struct Side {
+    double amount = 0;
+    double capacity = 0;
+    std::set<int> orbits;
+  };
+  std::map<std::set<int>, double> timeOf;  // by the orbits of the links
+  const fabric::Fabric& fabric = m_network.fabric;
+  for (const symmetry::Parts& parts : symmetry::candidateParts(symmetry::graphOf(fabric), fabric)) {
+    std::map<std::pair<int, bool>, Side> sides;  // by part, and whether out of it
+    for (int arc = 0; arc < m_network.arcCount(); ++arc) {
+      const fabric::Arc& ends = fabric.arcs()[arc];
+      for (const bool isOut : {false, true}) {
+        const int part = parts[isOut ? ends.tail : ends.head];
+        if (part >= 0 && parts[ends.tail] != parts[ends.head]) {
+          Side& side = sides[{part, isOut}];
+          side.capacity += static_cast<double>(m_network.capacity[arc]);
+          side.orbits.insert(m_group.orbitOfArc[arc]);
+        }
+      }
+    }
+    for (const fabric::NodeIndex from : fabric.gpus()) {
+      for (const fabric::NodeIndex to : fabric.gpus()) {
+        if (parts[from] != parts[to]) {
+          const auto amount = static_cast<double>(m_network.amount(from, to));
+          sides[{parts[from], true}].amount += amount;
+          sides[{parts[to], false}].amount += amount;
+        }
+      }
+    }
+    for (auto& [key, side] : sides) {
+      if (side.capacity > 0) {
+        timeOf[std::move(side.orbits)] = side.amount / side.capacity;
+      }
+    }
+  }
+  std::vector<std::pair<double, std::set<int>>> slowest;
+  for (const auto& [orbits, time] : timeOf) {
+    slowest.emplace_back(time, orbits);
+  }
+  std::ranges::sort(slowest, std::greater<>());
+  for (std::size_t i = 0; i < std::min(kMaxAsked, slowest.size()); ++i) {
+    Lengths lengths(m_capacity.size(), 0);
+    for (const int orbit : slowest[i].second) {
+      lengths[orbit] = 1;
+    }
+    query(lengths);
+  }
+}
+
+/// The rounds of priceRounds() where many GPUs share their relays: a round takes little, and the trees of the last
+/// rounds alone are kept, once the mean of as many comes close to what is proved, or little work is left.
+double Program::sharedRounds(SharedPaths& paths) {
+  const int block = std::min(64, mostTrees());
+  const std::size_t orbits = m_capacity.size();
+  const std::size_t work = paths.work(m_group.sources.size());
+  std::vector<double> price(orbits, 0);
+  std::vector<double> mean(orbits, 0);
+  std::vector<double> sum(orbits, 0);  // of the loads of a block of rounds
+  bool isKept = false;
+  for (int round = 0; !isKept || round % block != 0; ++round) {
+    throwIfCancelled(m_progress);
+    if (round % block == 0) {
+      const double time = *std::ranges::max_element(sum) / block;
+      isKept = (round > 0 && isNearly(time)) || m_work.left() < Int128{3} * block * work;
+      std::ranges::fill(sum, 0);
+    }
+    std::vector<double> lengths;
+    for (std::size_t k = 0; k < orbits; ++k) {
+      lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
+    }
+    const double scale = 1 / std::accumulate(lengths.begin(), lengths.end(), 0.0);
+    for (std::size_t k = 0; k < orbits; ++k) {
+      mean[k] += lengths[k] * scale;
+    }
+    if (round % kMeanRounds == kMeanRounds - 1) {
+      shareOut(paths, rounded(mean), false);
+      for (double& each : mean) {
+        each *= 0.5;
+      }
+    }
+    const std::vector<double> load = shareOut(paths, rounded(lengths), isKept);
+    const double max = *std::ranges::max_element(load);
+    const double step = std::max(0.05, 0.5 * std::pow(0.97, round));
+    for (std::size_t k = 0; k < orbits; ++k) {
+      sum[k] += load[k];
+      price[k] += step * load[k] / max;
+      m_used[k] = 0.9 * m_used[k] + load[k];
+    }
+    const double top = *std::ranges::max_element(price);
+    for (double& each : price) {
+      each = std::max(each - top, -20.0);
+    }
+    const double mostUsed = *std::ranges::max_element(m_used);
+    for (std::size_t arc = 0; arc < m_second.size(); ++arc) {
+      m_second[arc] = 0.01 + m_used[m_group.orbitOfArc[arc]] / mostUsed;
+    }
+    m_progress.report("alltoall", static_cast<double>(round % block) / block);
+  }
+  return *std::ranges::max_element(sum) / block;
+}
+
+/// As many as memory holds without effort.
+int Program::mostTrees() const {
+  constexpr std::size_t kMostArcs = std::size_t{1} << 28;
+  constexpr std::size_t kFewest = 8;
+  constexpr std::size_t kMost = 96;
+  const std::size_t arcs = m_group.sources.size() * static_cast<std::size_t>(m_network.nodeCount());
+  return static_cast<int>(std::clamp(kMostArcs / arcs, kFewest, kMost));
+}
+
+bool Program::isNearly(double time) const {
+  const bool isSmall = m_capacity.size() + m_group.sources.size() <= kMaxColumns;
+  return time <= (1 + (isSmall ? 1e-6 : 1e-3)) / provedRate();
+}
+
+/// Where many GPUs share their relays. True where that comes close enough.
+bool Program::runShared() {
+  auto paths = SharedPaths::from(m_network, m_group.sources);
+  if (!paths) {
+    return false;
+  }
+  askCuts();
+  // GPUs that do not relay often have one path.
+  std::vector<double> inverse;
+  for (const int64_t capacity : m_capacity) {
+    inverse.push_back(1.0 / static_cast<double>(capacity));
+  }
+  const auto ofOnePath = [&] {
+    const std::vector<double> load = shareOut(*paths, rounded(inverse), true);
+    const auto busiest = std::ranges::max_element(load);
+    // What must pass the busiest links proves that.
+    Lengths lengths(m_capacity.size(), 0);
+    lengths[static_cast<std::size_t>(busiest - load.begin())] = 1;
+    shareOut(*paths, lengths);
+    return std::optional(*busiest);
+  };
+  const auto time = m_network.demand.relays ? pooledRounds(*paths) : ofOnePath();
+  if (time && isNearly(*time)) {
+    return true;
+  }
+  if (m_capacity.size() + m_group.sources.size() <= kMaxColumns) {
+    dropMixed();
+    return false;
+  }
+  const std::vector<TreeRow> rows(m_rows.begin() + static_cast<std::ptrdiff_t>(m_evenFirst), m_rows.end());
+  const std::vector<int64_t> parts = m_parts;
+  dropMixed();
+  if (const double shared = sharedRounds(*paths); time && *time <= shared) {
+    dropMixed();
+    m_evenFirst = m_rows.size();
+    m_rows.insert(m_rows.end(), rows.begin(), rows.end());
+    m_evenLast = m_rows.size();
+    m_parts = parts;
+  }
+  return true;
+}
+
+void Program::dropMixed() {
+  if (m_evenLast > 0) {
+    m_rows.resize(m_evenFirst);
+  }
+  m_parts.clear();
+  m_evenFirst = 0;
+  m_evenLast = 0;
+}
+
+/// Asks for these lengths. What all trees put on the links of each orbit, for their capacity.
+std::vector<double> Program::shareOut(SharedPaths& paths, const Lengths& lengths, bool isKept) {
+  m_work.spend(paths.work(m_group.sources.size()));
+  paths.run(byArc(lengths), m_second);
+  Int128 distances = 0;
+  m_evenFirst = isKept && m_evenLast == 0 ? m_rows.size() : m_evenFirst;
+  for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
+    distances += paths.add(m_group.sources[s], m_group.sourceWeight[s]) * m_group.sourceWeight[s];
+    if (isKept) {
+      m_rows.push_back({static_cast<int>(s), paths.tree(), {}});
+    }
+  }
+  m_evenLast = isKept ? m_rows.size() : m_evenLast;
+  take(lengths, distances);
+  std::vector<double> load(m_capacity.size(), 0);
+  const std::vector<double> onArc = paths.takeLoads();
+  for (std::size_t arc = 0; arc < onArc.size(); ++arc) {
+    load[m_group.orbitOfArc[arc]] += onArc[arc];
+  }
+  for (std::size_t k = 0; k < load.size(); ++k) {
+    load[k] /= static_cast<double>(m_capacity[k]);
+  }
+  return load;
+}
+
+double Program::provedRate() const {
+  return static_cast<double>(m_bestCapacity) / static_cast<double>(m_bestDistances);
 }
 
 /// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
@@ -171,7 +382,10 @@ void Program::priceRounds(int maxRounds, Int128 keep) {
     step = std::max(0.05, step * 0.97);
     m_progress.report("alltoall", static_cast<double>(round % kPriceRounds) / kPriceRounds);
   }
-  m_priceStart.push_back(m_rows.size());
+  if (m_priceStart.size() > 1) {
+    m_evenFirst = m_priceStart[m_priceStart.size() / 2];
+    m_evenLast = m_rows.size();
+  }
 }
 
 /// The program with those of the trees that its vertices have violated so far. Column k is the length of orbit k, the
@@ -387,6 +601,9 @@ void Program::run(lp::Milliseconds budget) {
   query(rounded(inverse));
   // Where vertices may take longer than there is, prices alone come close.
   const bool isWide = columns > kMaxColumns / 2;
+  if (columns > kMaxColumns / 4 && runShared()) {
+    return;
+  }
   if (columns > kMaxColumns / 4) {
     priceRounds(isWide ? std::numeric_limits<int>::max() : kPriceRounds,
                 columns > kMaxColumns ? 0 : whole - whole / (isWide ? 2 : 4));
@@ -534,15 +751,17 @@ double Program::timeOf(const Mixture& mixture) const {
   return *std::max_element(load.begin(), load.end());
 }
 
-/// The trees of the later half of the rounds, all with the same weight; of all rows where there were none.
+/// The trees of the later half of the rounds, all with the same weight; of all rows where there were none. Of those
+/// that have parts, by these.
 Program::Mixture Program::evenMixture() const {
-  const std::size_t rounds = m_priceStart.empty() ? 0 : m_priceStart.size() - 1;
-  const std::size_t first = rounds > 1 ? m_priceStart[rounds / 2] : 0;
-  const std::size_t last = rounds > 1 ? m_priceStart[rounds] : m_rows.size();
+  const std::size_t last = m_evenLast > 0 ? m_evenLast : m_rows.size();
   std::vector<int64_t> weights(m_rows.size(), 0);
-  std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(last),
-            1);
-  return {std::move(weights), static_cast<int64_t>((last - first) / m_group.sources.size())};
+  int64_t sum = 0;  // of all sources alike
+  for (std::size_t i = m_evenFirst; i < last; ++i) {
+    weights[i] = m_parts.empty() ? 1 : m_parts[i - m_evenFirst];
+    sum += m_rows[i].source == 0 ? weights[i] : 0;
+  }
+  return {std::move(weights), sum};
 }
 
 void Program::addTrees(const std::vector<TreeRow>& rows, const std::vector<int64_t>& weights,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "alltoall/mixture.hpp"
@@ -43,6 +44,28 @@ private:
   using Lengths = std::vector<std::int64_t>;  ///< by orbit
   class Cutting;
 
+  /// By arc.
+  [[nodiscard]] std::vector<std::int64_t> byArc(const Lengths& lengths) const;
+  void askCuts();
+  [[nodiscard]] bool runShared();
+  /// Leave rows to mix. The time of their mixture, for capacities and amounts as they are.
+  double sharedRounds(SharedPaths& paths);
+  /// nullopt where there are too many pools.
+  [[nodiscard]] std::optional<double> pooledRounds(SharedPaths& paths);
+  struct Pools;
+  [[nodiscard]] static Pools poolsOf(const Network& network, const SymmetryGroup& group);
+  [[nodiscard]] double mixPools(SharedPaths& paths, const Pools& pools,
+                                const std::vector<std::pair<double, Lengths>>& rounds);
+  void dropMixed();
+  /// Of a source, to mix.
+  [[nodiscard]] int mostTrees() const;
+  /// The time is as good as proved.
+  [[nodiscard]] bool isNearly(double time) const;
+  std::vector<double> shareOut(SharedPaths& paths, const Lengths& lengths, bool isKept = false);
+  /// Of the best lengths, for capacities and amounts as they are.
+  [[nodiscard]] double provedRate() const;
+  /// True where the lengths are the best so far. @param distances sum over the sources
+  bool take(const Lengths& lengths, Int128 distances);
   /// @param keep numbers of the budget that they leave
   void priceRounds(int maxRounds, Int128 keep);
   void askMean(std::vector<double>& mean);
@@ -74,6 +97,9 @@ private:
   std::vector<double> m_used;            ///< by orbit: loads of the latest trees
   std::vector<TreeRow> m_rows;
   std::vector<std::size_t> m_priceStart;  ///< by round of prices, its first row
+  std::size_t m_evenFirst = 0;            ///< rows of the rounds that are mixed evenly
+  std::size_t m_evenLast = 0;             ///< 0: there are none
+  std::vector<std::int64_t> m_parts;      ///< of these rows; empty = the same for all
   Lengths m_best;
   Int128 m_bestCapacity = 0;  ///< C . m_best
   Int128 m_bestDistances = 0;

@@ -52,6 +52,8 @@ private slots:
   void kindsOfGpus_data();
   void kindsOfGpus();
   void manyExperts();
+  void measuredTokens_data();
+  void measuredTokens();
   void withoutRelays();
   void refusedDemands_data();
   void refusedDemands();
@@ -210,6 +212,37 @@ void TestUneven::manyExperts() {
   QVERIFY(optimum.isExact());
   QVERIFY(optimum.arcOrbits < 100);
   QCOMPARE(test::faultOf(fabric, optimum, true), QString());
+}
+
+void TestUneven::measuredTokens_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<double>("close");  // part that a faster routing could save
+  QTest::newRow("one network, 64 GPUs") << "dgx-h100 boxes=8 network=simple" << 1e-5;
+  QTest::newRow("one network, 128 GPUs") << "dgx-h100 boxes=16 network=simple" << 1e-3;
+  QTest::newRow("rails, 128 GPUs") << "dgx-a100 boxes=16 network=rails" << 1e-2;
+  QTest::newRow("racks, 144 GPUs") << "gb200-nvl72 racks=2" << 1e-3;
+}
+
+/// No two GPUs send or receive the same: experts are chosen as often as chance has it.
+void TestUneven::measuredTokens() {
+  QFETCH(QString, preset);
+  QFETCH(double, close);
+  const fabric::Fabric fabric = test::presetFabric(preset);
+  std::mt19937 random(7);
+  std::vector<std::int64_t> chosen;
+  for (int gpu = 0; gpu < fabric.gpuCount(); ++gpu) {
+    chosen.push_back(20 + static_cast<std::int64_t>(random() % 60));
+  }
+  const Amounts amounts = amountsOf(fabric.gpuCount(), [&](int, int to) {
+    return chosen[static_cast<std::size_t>(to)] * static_cast<std::int64_t>(80 + random() % 41);
+  });
+  for (const bool relays : {true, false}) {
+    const auto optimum = solved(fabric, amounts, relays);
+    QCOMPARE(test::faultOf(fabric, optimum, false), QString());
+    const double lower = optimum.lower.gigabytesPerSecond().toDouble();
+    const double upper = optimum.upper.gigabytesPerSecond().toDouble();
+    QVERIFY2(upper <= lower * (relays ? 1 + close : 2), qPrintable(QString("%1 to %2").arg(lower).arg(upper)));
+  }
 }
 
 /// Without relaying, one GPU has its own NIC alone.
