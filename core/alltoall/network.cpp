@@ -13,6 +13,17 @@ namespace coppice::alltoall {
 using fabric::NodeIndex;
 using std::int64_t;
 
+namespace {
+
+[[noreturn]] void refuse(const Network& network, NodeIndex from, NodeIndex to) {
+  const auto& nodes = network.fabric.nodes();
+  throw Failure({ErrorCode::badUsage,
+                 "\"" + nodes[from].id + "\" reaches \"" + nodes[to].id + "\" only through other GPUs",
+                 "let GPUs pass data on"});
+}
+
+}  // namespace
+
 Network::Network(const fabric::Fabric& of, const schedule::ExchangeDemand& exchanged)
     : fabric(of),
       demand(exchanged),
@@ -77,10 +88,7 @@ Int128 ShortestPaths::gpuDistances() const {
   for (const NodeIndex gpu : m_network.fabric.gpus()) {
     const int64_t amount = m_network.amount(m_source, gpu);
     if (amount > 0 && m_isDone[gpu] == 0) {
-      const auto& nodes = m_network.fabric.nodes();
-      throw Failure({ErrorCode::badUsage,
-                     "\"" + nodes[m_source].id + "\" reaches \"" + nodes[gpu].id + "\" only through other GPUs",
-                     "let GPUs pass data on"});
+      refuse(m_network, m_source, gpu);
     }
     if (amount > 0) {
       sum = checkedAdd(sum, checkedMul<Int128>(m_distance[gpu], amount));
@@ -158,7 +166,10 @@ Int128 SharedPaths::add(NodeIndex source, int64_t weight) {
       }
     }
     const int64_t amount = m_network.amount(source, gpu);
-    if (amount > 0 && m_firstArc[rank] >= 0) {
+    if (amount > 0 && m_firstArc[rank] < 0) {
+      refuse(m_network, source, gpu);
+    }
+    if (amount > 0) {
       sum = checkedAdd(sum, checkedMul<Int128>(least.first, amount));
       const double load = static_cast<double>(amount) * static_cast<double>(weight);
       m_load[m_firstArc[rank]] += load;

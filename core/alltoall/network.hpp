@@ -74,7 +74,8 @@ public:
 
   /// Among equally long paths those of the smallest sum of `second` are taken.
   void run(std::span<const std::int64_t> lengths, std::span<const double> second);
-  /// The paths of one GPU, each counted `weight` times in takeLoads(). Their lengths times what the others get.
+  /// The paths of one GPU, each counted `weight` times in takeLoads(). Their lengths times what the others get. Throws
+  /// Failure (badUsage) where no path leads to one.
   [[nodiscard]] Int128 add(fabric::NodeIndex source, std::int64_t weight);
   /// By node: the arc of the tree into it, of the GPU that was added last; -1 at the source and where no path leads.
   [[nodiscard]] std::vector<std::int32_t> tree() const;

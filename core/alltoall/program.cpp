@@ -140,7 +140,7 @@ void Program::askMean(std::vector<double>& mean) {
 }
 
 /// The links into and out of parts of the fabric: those prove most that take longest for what crosses them.
-void Program::askCuts() {
+void Program::askCuts(SharedPaths& paths) {
   constexpr std::size_t kMaxAsked = 4;
   struct Side {
     double amount = 0;
@@ -150,15 +150,17 @@ void Program::askCuts() {
   std::map<std::set<int>, double> timeOf;  // by the orbits of the links
   const fabric::Fabric& fabric = m_network.fabric;
   for (const symmetry::Parts& parts : symmetry::candidateParts(symmetry::graphOf(fabric), fabric)) {
-    std::map<std::pair<int, bool>, Side> sides;  // by part, and whether out of it
+    const auto count = static_cast<std::size_t>(*std::ranges::max_element(parts) + 1);
+    // Of the nodes in no part too, the last.
+    std::vector<Side> into(count + 1);
+    std::vector<Side> outOf(count + 1);
+    const auto partOf = [&](fabric::NodeIndex node) { return parts[node] < 0 ? count : std::size_t(parts[node]); };
     for (int arc = 0; arc < m_network.arcCount(); ++arc) {
       const fabric::Arc& ends = fabric.arcs()[arc];
-      for (const bool isOut : {false, true}) {
-        const int part = parts[isOut ? ends.tail : ends.head];
-        if (part >= 0 && parts[ends.tail] != parts[ends.head]) {
-          Side& side = sides[{part, isOut}];
-          side.capacity += static_cast<double>(m_network.capacity[arc]);
-          side.orbits.insert(m_group.orbitOfArc[arc]);
+      if (parts[ends.tail] != parts[ends.head]) {
+        for (Side* side : {&outOf[partOf(ends.tail)], &into[partOf(ends.head)]}) {
+          side->capacity += static_cast<double>(m_network.capacity[arc]);
+          side->orbits.insert(m_group.orbitOfArc[arc]);
         }
       }
     }
@@ -166,14 +168,16 @@ void Program::askCuts() {
       for (const fabric::NodeIndex to : fabric.gpus()) {
         if (parts[from] != parts[to]) {
           const auto amount = static_cast<double>(m_network.amount(from, to));
-          sides[{parts[from], true}].amount += amount;
-          sides[{parts[to], false}].amount += amount;
+          outOf[partOf(from)].amount += amount;
+          into[partOf(to)].amount += amount;
         }
       }
     }
-    for (auto& [key, side] : sides) {
-      if (side.capacity > 0) {
-        timeOf[std::move(side.orbits)] = side.amount / side.capacity;
+    for (std::vector<Side>* sides : {&into, &outOf}) {
+      for (Side& side : *sides) {
+        if (side.capacity > 0) {
+          timeOf[std::move(side.orbits)] = side.amount / side.capacity;
+        }
       }
     }
   }
@@ -187,7 +191,7 @@ void Program::askCuts() {
     for (const int orbit : slowest[i].second) {
       lengths[orbit] = 1;
     }
-    query(lengths);
+    shareOut(paths, lengths);
   }
 }
 
@@ -263,7 +267,7 @@ bool Program::runShared() {
   if (!paths) {
     return false;
   }
-  askCuts();
+  askCuts(*paths);
   // GPUs that do not relay often have one path.
   std::vector<double> inverse;
   for (const int64_t capacity : m_capacity) {
@@ -592,6 +596,9 @@ void Program::run(lp::Milliseconds budget) {
   constexpr lp::Milliseconds kLeastOfFew(1000);
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
   m_work = lp::WorkBudget(columns <= kFewColumns ? std::max(budget, kLeastOfFew) : budget);
+  if (columns > kMaxColumns / 4 && runShared()) {
+    return;
+  }
   const Int128 whole = m_work.left();
   query(m_best);
   std::vector<double> inverse;
@@ -601,9 +608,6 @@ void Program::run(lp::Milliseconds budget) {
   query(rounded(inverse));
   // Where vertices may take longer than there is, prices alone come close.
   const bool isWide = columns > kMaxColumns / 2;
-  if (columns > kMaxColumns / 4 && runShared()) {
-    return;
-  }
   if (columns > kMaxColumns / 4) {
     priceRounds(isWide ? std::numeric_limits<int>::max() : kPriceRounds,
                 columns > kMaxColumns ? 0 : whole - whole / (isWide ? 2 : 4));

@@ -46,7 +46,7 @@ private:
 
   /// By arc.
   [[nodiscard]] std::vector<std::int64_t> byArc(const Lengths& lengths) const;
-  void askCuts();
+  void askCuts(SharedPaths& paths);
   [[nodiscard]] bool runShared();
   /// Leave rows to mix. The time of their mixture, for capacities and amounts as they are.
   double sharedRounds(SharedPaths& paths);
