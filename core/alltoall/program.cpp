@@ -669,11 +669,24 @@ TreeSet Program::tightTrees() const {
     min = length.empty() || min == 0 ? sum : std::min(min, sum);
     length.push_back(sum);
   }
-  TreeSet tight{m_network, m_group, m_capacity, {}};
+  std::vector<std::size_t> those;
   for (std::size_t i = 0; i < m_rows.size(); ++i) {
     if (length[i] == shortest[m_rows[i].source]) {
-      tight.rows.push_back(m_rows[i]);
+      those.push_back(i);
     }
+  }
+  // The dense program of all would fill the memory. Those that support the vertex come first.
+  constexpr std::size_t kMaxEntries = std::size_t{1} << 23;
+  const std::size_t most = kMaxEntries / (m_capacity.size() + m_group.sources.size());
+  if (those.size() > most) {
+    std::ranges::stable_sort(those, std::greater<>(),
+                             [&](std::size_t i) { return i < m_multipliers.size() ? m_multipliers[i] : 0.0; });
+    those.resize(most);
+    std::ranges::sort(those);
+  }
+  TreeSet tight{m_network, m_group, m_capacity, {}};
+  for (const std::size_t i : those) {
+    tight.rows.push_back(m_rows[i]);
   }
   return tight;
 }
