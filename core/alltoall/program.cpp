@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -195,8 +196,8 @@ void Program::askCuts(SharedPaths& paths) {
   }
 }
 
-/// The rounds of priceRounds() where many GPUs share their relays: a round takes little, and the trees of the last
-/// rounds alone are kept, once the mean of as many comes close to what is proved, or little work is left.
+/// The rounds of priceRounds() where many GPUs share their relays: a round takes little, and the trees of one block of
+/// rounds alone are kept, the first whose mean comes close to what is proved, or the best.
 double Program::sharedRounds(SharedPaths& paths) {
   const int block = std::min(64, mostTrees());
   const std::size_t orbits = m_capacity.size();
@@ -204,12 +205,20 @@ double Program::sharedRounds(SharedPaths& paths) {
   std::vector<double> price(orbits, 0);
   std::vector<double> mean(orbits, 0);
   std::vector<double> sum(orbits, 0);  // of the loads of a block of rounds
-  bool isKept = false;
-  for (int round = 0; !isKept || round % block != 0; ++round) {
+  std::vector<TreeRow> rows;           // of the best block
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0;; ++round) {
     throwIfCancelled(m_progress);
-    if (round % block == 0) {
-      const double time = *std::ranges::max_element(sum) / block;
-      isKept = (round > 0 && isNearly(time)) || m_work.left() < Int128{3} * block * work;
+    if (round > 0 && round % block == 0) {
+      if (const double time = *std::ranges::max_element(sum) / block; time < best) {
+        best = time;
+        rows.assign(std::move_iterator(m_rows.begin() + static_cast<std::ptrdiff_t>(m_evenFirst)),
+                    std::move_iterator(m_rows.end()));
+      }
+      dropMixed();
+      if (isNearly(best) || m_work.left() < Int128{2} * block * work) {
+        break;
+      }
       std::ranges::fill(sum, 0);
     }
     std::vector<double> lengths;
@@ -221,12 +230,12 @@ double Program::sharedRounds(SharedPaths& paths) {
       mean[k] += lengths[k] * scale;
     }
     if (round % kMeanRounds == kMeanRounds - 1) {
-      shareOut(paths, rounded(mean), false);
+      shareOut(paths, rounded(mean));
       for (double& each : mean) {
         each *= 0.5;
       }
     }
-    const std::vector<double> load = shareOut(paths, rounded(lengths), isKept);
+    const std::vector<double> load = shareOut(paths, rounded(lengths), true);
     const double max = *std::ranges::max_element(load);
     const double step = std::max(0.05, 0.5 * std::pow(0.97, round));
     for (std::size_t k = 0; k < orbits; ++k) {
@@ -244,7 +253,8 @@ double Program::sharedRounds(SharedPaths& paths) {
     }
     m_progress.report("alltoall", static_cast<double>(round % block) / block);
   }
-  return *std::ranges::max_element(sum) / block;
+  keepMixed(std::move(rows));
+  return best;
 }
 
 /// As many as memory holds without effort.
@@ -290,17 +300,21 @@ bool Program::runShared() {
     dropMixed();
     return false;
   }
-  const std::vector<TreeRow> rows(m_rows.begin() + static_cast<std::ptrdiff_t>(m_evenFirst), m_rows.end());
-  const std::vector<int64_t> parts = m_parts;
+  std::vector<TreeRow> rows(m_rows.begin() + static_cast<std::ptrdiff_t>(m_evenFirst), m_rows.end());
+  std::vector<int64_t> parts = m_parts;
   dropMixed();
   if (const double shared = sharedRounds(*paths); time && *time <= shared) {
     dropMixed();
-    m_evenFirst = m_rows.size();
-    m_rows.insert(m_rows.end(), rows.begin(), rows.end());
-    m_evenLast = m_rows.size();
-    m_parts = parts;
+    keepMixed(std::move(rows));
+    m_parts = std::move(parts);
   }
   return true;
+}
+
+void Program::keepMixed(std::vector<TreeRow> rows) {
+  m_evenFirst = m_rows.size();
+  std::ranges::move(rows, std::back_inserter(m_rows));
+  m_evenLast = m_rows.size();
 }
 
 void Program::dropMixed() {

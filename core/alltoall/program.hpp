@@ -56,6 +56,7 @@ private:
   [[nodiscard]] static Pools poolsOf(const Network& network, const SymmetryGroup& group);
   [[nodiscard]] double mixPools(SharedPaths& paths, const Pools& pools,
                                 const std::vector<std::pair<double, Lengths>>& rounds);
+  void keepMixed(std::vector<TreeRow> rows);
   void dropMixed();
   /// Of a source, to mix.
   [[nodiscard]] int mostTrees() const;
