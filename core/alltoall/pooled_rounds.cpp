@@ -107,7 +107,7 @@ std::optional<double> Program::pooledRounds(SharedPaths& paths) {
   simplex.addRow(std::move(norm));
   std::vector<Lengths> asked;
   const auto ask = [&](const Lengths& lengths) {
-    const std::vector<double> load = shareOut(paths, lengths);
+    const std::vector<double> load = queryShared(paths, lengths);
     std::vector<int64_t> uses(pools.count, 0);
     for (std::size_t k = 0; k < load.size(); ++k) {
       uses[pools.ofOrbit[k]] += std::llround(load[k] * static_cast<double>(m_capacity[k]));

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "lp/simplex.hpp"
@@ -32,6 +33,54 @@ constexpr int64_t kRoundedParts = 1 << 30;
 /// Work for an exact mixture by vertices, and by whole parts.
 constexpr lp::Milliseconds kVerticesBudget(1000);
 constexpr lp::Milliseconds kPartsBudget(4000);
+
+/// Prices of links, which grow with the loads of the trees that they lead to (multiplicative weights).
+class Prices {
+public:
+  explicit Prices(std::span<const int64_t> capacity)
+      : m_capacity(capacity), m_price(capacity.size(), 0), m_mean(capacity.size(), 0) {}
+
+  /// By orbit, for the next round.
+  std::vector<double> lengths() {
+    std::vector<double> lengths;
+    for (std::size_t k = 0; k < m_price.size(); ++k) {
+      lengths.push_back(std::exp(m_price[k]) / static_cast<double>(m_capacity[k]));
+    }
+    const double scale = 1 / std::accumulate(lengths.begin(), lengths.end(), 0.0);
+    for (std::size_t k = 0; k < m_mean.size(); ++k) {
+      m_mean[k] += lengths[k] * scale;
+    }
+    return lengths;
+  }
+
+  /// Of the rounds so far; earlier ones count less and less.
+  std::vector<double> takeMean() {
+    std::vector<double> mean = m_mean;
+    for (double& each : m_mean) {
+      each *= 0.5;
+    }
+    return mean;
+  }
+
+  /// @param load by orbit, for its capacity
+  void grow(const std::vector<double>& load) {
+    const double max = *std::ranges::max_element(load);
+    for (std::size_t k = 0; k < m_price.size(); ++k) {
+      m_price[k] += m_step * load[k] / max;
+    }
+    const double top = *std::ranges::max_element(m_price);
+    for (double& each : m_price) {
+      each = std::max(each - top, -20.0);
+    }
+    m_step = std::max(0.05, m_step * 0.97);
+  }
+
+private:
+  std::span<const int64_t> m_capacity;
+  std::vector<double> m_price;
+  std::vector<double> m_mean;
+  double m_step = 0.5;
+};
 
 }  // namespace
 
@@ -89,8 +138,12 @@ bool Program::query(const Lengths& lengths) {
     for (std::size_t arc = 0; arc < uses.size(); ++arc) {
       row.uses[m_group.orbitOfArc[arc]] += uses[arc];
     }
+    std::vector<double> load;
+    for (std::size_t k = 0; k < m_capacity.size(); ++k) {
+      load.push_back(static_cast<double>(row.uses[k]) / static_cast<double>(m_capacity[k]));
+    }
     m_rows.push_back(std::move(row));
-    spread(m_rows.back());
+    spread(load);
   }
   return take(lengths, distances);
 }
@@ -110,9 +163,9 @@ bool Program::take(const Lengths& lengths, Int128 distances) {
 }
 
 /// Among equally long paths the next trees prefer links that those before used less for their capacity.
-void Program::spread(const TreeRow& row) {
+void Program::spread(const std::vector<double>& load) {
   for (std::size_t k = 0; k < m_capacity.size(); ++k) {
-    m_used[k] = 0.9 * m_used[k] + static_cast<double>(row.uses[k]) / static_cast<double>(m_capacity[k]);
+    m_used[k] = 0.9 * m_used[k] + load[k];
   }
   const double max = *std::max_element(m_used.begin(), m_used.end());
   for (std::size_t arc = 0; arc < m_second.size(); ++arc) {
@@ -127,17 +180,6 @@ Program::Lengths Program::rounded(const std::vector<double>& lengths) const {
     whole.push_back(static_cast<int64_t>(std::llround(std::max(0.0, length) / largest * kLengthScale)));
   }
   return whole;
-}
-
-/// The trees of the mean lengths are not part of the mixture of the rounds.
-void Program::askMean(std::vector<double>& mean) {
-  const std::size_t rows = m_rows.size();
-  query(rounded(mean));
-  m_rows.resize(rows);
-  // Earlier rounds count less and less.
-  for (double& each : mean) {
-    each *= 0.5;
-  }
 }
 
 /// The links into and out of parts of the fabric: those prove most that take longest for what crosses them.
@@ -192,7 +234,7 @@ void Program::askCuts(SharedPaths& paths) {
     for (const int orbit : slowest[i].second) {
       lengths[orbit] = 1;
     }
-    shareOut(paths, lengths);
+    queryShared(paths, lengths);
   }
 }
 
@@ -202,8 +244,7 @@ double Program::sharedRounds(SharedPaths& paths) {
   const int block = std::min(64, mostTrees());
   const std::size_t orbits = m_capacity.size();
   const std::size_t work = paths.work(m_group.sources.size());
-  std::vector<double> price(orbits, 0);
-  std::vector<double> mean(orbits, 0);
+  Prices prices(m_capacity);
   std::vector<double> sum(orbits, 0);  // of the loads of a block of rounds
   std::vector<TreeRow> rows;           // of the best block
   double best = std::numeric_limits<double>::infinity();
@@ -221,36 +262,16 @@ double Program::sharedRounds(SharedPaths& paths) {
       }
       std::ranges::fill(sum, 0);
     }
-    std::vector<double> lengths;
-    for (std::size_t k = 0; k < orbits; ++k) {
-      lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
-    }
-    const double scale = 1 / std::accumulate(lengths.begin(), lengths.end(), 0.0);
-    for (std::size_t k = 0; k < orbits; ++k) {
-      mean[k] += lengths[k] * scale;
-    }
+    const std::vector<double> lengths = prices.lengths();
     if (round % kMeanRounds == kMeanRounds - 1) {
-      shareOut(paths, rounded(mean));
-      for (double& each : mean) {
-        each *= 0.5;
-      }
+      queryShared(paths, rounded(prices.takeMean()));
     }
-    const std::vector<double> load = shareOut(paths, rounded(lengths), true);
-    const double max = *std::ranges::max_element(load);
-    const double step = std::max(0.05, 0.5 * std::pow(0.97, round));
+    const std::vector<double> load = queryShared(paths, rounded(lengths), true);
+    prices.grow(load);
     for (std::size_t k = 0; k < orbits; ++k) {
       sum[k] += load[k];
-      price[k] += step * load[k] / max;
-      m_used[k] = 0.9 * m_used[k] + load[k];
     }
-    const double top = *std::ranges::max_element(price);
-    for (double& each : price) {
-      each = std::max(each - top, -20.0);
-    }
-    const double mostUsed = *std::ranges::max_element(m_used);
-    for (std::size_t arc = 0; arc < m_second.size(); ++arc) {
-      m_second[arc] = 0.01 + m_used[m_group.orbitOfArc[arc]] / mostUsed;
-    }
+    spread(load);
     m_progress.report("alltoall", static_cast<double>(round % block) / block);
   }
   keepMixed(std::move(rows));
@@ -284,12 +305,12 @@ bool Program::runShared() {
     inverse.push_back(1.0 / static_cast<double>(capacity));
   }
   const auto ofOnePath = [&] {
-    const std::vector<double> load = shareOut(*paths, rounded(inverse), true);
+    const std::vector<double> load = queryShared(*paths, rounded(inverse), true);
     const auto busiest = std::ranges::max_element(load);
     // What must pass the busiest links proves that.
     Lengths lengths(m_capacity.size(), 0);
     lengths[static_cast<std::size_t>(busiest - load.begin())] = 1;
-    shareOut(*paths, lengths);
+    queryShared(*paths, lengths);
     return std::optional(*busiest);
   };
   const auto time = m_network.demand.relays ? pooledRounds(*paths) : ofOnePath();
@@ -327,7 +348,7 @@ void Program::dropMixed() {
 }
 
 /// Asks for these lengths. What all trees put on the links of each orbit, for their capacity.
-std::vector<double> Program::shareOut(SharedPaths& paths, const Lengths& lengths, bool isKept) {
+std::vector<double> Program::queryShared(SharedPaths& paths, const Lengths& lengths, bool isKept) {
   m_work.spend(paths.work(m_group.sources.size()));
   paths.run(byArc(lengths), m_second);
   Int128 distances = 0;
@@ -355,49 +376,34 @@ double Program::provedRate() const {
   return static_cast<double>(m_bestCapacity) / static_cast<double>(m_bestDistances);
 }
 
-/// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
 void Program::priceRounds(int maxRounds, Int128 keep) {
-  std::vector<double> price(m_capacity.size(), 0);
-  std::vector<double> mean(m_capacity.size(), 0);
-  double step = 0.5;
+  Prices prices(m_capacity);
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
   for (int round = 0; round < maxRounds && !m_stop() && m_work.left() > keep; ++round) {
-    std::vector<double> lengths;
-    for (std::size_t k = 0; k < price.size(); ++k) {
-      lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
-    }
-    const double scale = 1 / std::accumulate(lengths.begin(), lengths.end(), 0.0);
-    for (std::size_t k = 0; k < mean.size(); ++k) {
-      mean[k] += lengths[k] * scale;
-    }
+    const std::vector<double> lengths = prices.lengths();
     if (round % kMeanRounds == kMeanRounds - 1) {
-      askMean(mean);
+      // The trees of the mean lengths are not part of the mixture of the rounds.
+      const std::size_t rows = m_rows.size();
+      query(rounded(prices.takeMean()));
+      m_rows.resize(rows);
     }
     m_priceStart.push_back(m_rows.size());
     query(rounded(lengths));
-    m_work.spend((m_rows.size() - m_priceStart.back()) * price.size());
-    std::vector<double> load(price.size(), 0);
+    m_work.spend((m_rows.size() - m_priceStart.back()) * m_capacity.size());
+    std::vector<double> load(m_capacity.size(), 0);
     for (std::size_t i = m_priceStart.back(); i < m_rows.size(); ++i) {
-      for (std::size_t k = 0; k < price.size(); ++k) {
+      for (std::size_t k = 0; k < load.size(); ++k) {
         load[k] += static_cast<double>(m_rows[i].uses[k] * m_group.sourceWeight[m_rows[i].source]) /
                    static_cast<double>(m_capacity[k]);
       }
     }
-    const double max = *std::max_element(load.begin(), load.end());
-    for (std::size_t k = 0; k < price.size(); ++k) {
-      price[k] += step * load[k] / max;
-    }
-    const double top = *std::max_element(price.begin(), price.end());
-    for (double& each : price) {
-      each = std::max(each - top, -20.0);
-    }
+    prices.grow(load);
     if (columns > kMaxColumns) {
       // Only their paths are mixed: thousands of rounds would fill the memory with what no program reads.
       for (std::size_t i = m_priceStart.back(); i < m_rows.size(); ++i) {
         m_rows[i].uses = std::vector<int64_t>();  // {} would keep the memory
       }
     }
-    step = std::max(0.05, step * 0.97);
     m_progress.report("alltoall", static_cast<double>(round % kPriceRounds) / kPriceRounds);
   }
   if (m_priceStart.size() > 1) {

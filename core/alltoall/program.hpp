@@ -62,18 +62,18 @@ private:
   [[nodiscard]] int mostTrees() const;
   /// The time is as good as proved.
   [[nodiscard]] bool isNearly(double time) const;
-  std::vector<double> shareOut(SharedPaths& paths, const Lengths& lengths, bool isKept = false);
+  std::vector<double> queryShared(SharedPaths& paths, const Lengths& lengths, bool isKept = false);
   /// Of the best lengths, for capacities and amounts as they are.
   [[nodiscard]] double provedRate() const;
   /// True where the lengths are the best so far. @param distances sum over the sources
   bool take(const Lengths& lengths, Int128 distances);
   /// @param keep numbers of the budget that they leave
   void priceRounds(int maxRounds, Int128 keep);
-  void askMean(std::vector<double>& mean);
   /// Adds the trees of all sources for these lengths; true where the lengths are the best so far.
   bool query(const Lengths& lengths);
   [[nodiscard]] std::size_t workOfQuery() const;
-  void spread(const TreeRow& row);
+  /// @param load by orbit, for its capacity
+  void spread(const std::vector<double>& load);
   [[nodiscard]] Lengths rounded(const std::vector<double>& lengths) const;
   [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
   [[nodiscard]] TreeSet tightTrees() const;

@@ -36,8 +36,8 @@ constexpr int64_t kMaxWork = int64_t{1} << 27;
 /// Pairs of GPUs that exchange unusual amounts, beyond which nothing is looked for.
 constexpr std::size_t kMaxUnusual = std::size_t{1} << 18;
 
-/// What pairs of GPUs exchange, as little as tells it: GPUs whose amounts are the same in another order are of a class,
-/// and the most frequent amount between two classes goes without saying.
+/// What pairs of GPUs exchange, in short: GPUs whose amounts are the same in another order are of one class, and only
+/// amounts that differ from the most frequent one between two classes are told.
 class Amounts {
 public:
   explicit Amounts(const Network& network) : m_network(network), m_gpus(network.demand.isEven() ? 0 : gpuCount()) {
