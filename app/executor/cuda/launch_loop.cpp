@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "cuda/pause.hpp"
+#include "engine/pause.hpp"
 #include "engine/run_failures.hpp"
 
 namespace coppice::executor::cuda {

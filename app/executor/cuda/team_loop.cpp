@@ -4,14 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "cuda/pause.hpp"
+#include "engine/pause.hpp"
 #include "engine/run_failures.hpp"
 #include "mpi/world_failures.hpp"
 
 namespace coppice::executor::cuda {
 namespace {
 
-constexpr int kSpins = 64;  // looks before the main thread sleeps between two
+constexpr int kYields = 64;  // before the main thread sleeps between two looks
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kFaultPause = std::chrono::milliseconds(500);  // a fault may come of a neighbour's death
@@ -86,12 +86,10 @@ bool TeamLoop::phase(Proxy& proxy, Start start) {
   m_stall.emplace(0, m_tuning.deadlockSeconds);
   m_isStuck = false;
   bool isDone = false;
-  Pause pause;
-  for (int idle = 0; true; ++idle) {
+  for (Pause pause(kYields); true; pause.rest()) {
     if (proxy.poll()) {
       ++m_messages;
       m_moved = Clock::now();
-      idle = 0;
       pause.restart();
     }
     if (!isDone && !m_fault) {
@@ -111,9 +109,6 @@ bool TeamLoop::phase(Proxy& proxy, Start start) {
     if (!lookAt(proxy, Clock::now(), isDone)) {
       stopBlocks();
       return false;
-    }
-    if (idle >= kSpins) {
-      pause.rest();
     }
   }
 }

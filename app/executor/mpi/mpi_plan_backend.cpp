@@ -6,14 +6,15 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "engine/buffers.hpp"
+#include "engine/pause.hpp"
 #include "engine/run_failures.hpp"
 #include "engine/within_memory.hpp"
 #include "mpi/plan_traffic.hpp"
+#include "mpi/waiting.hpp"
 #include "mpi/world_backend.hpp"
 #include "mpi/world_failures.hpp"
 #include "mscclpp/plan_machine.hpp"
@@ -25,8 +26,6 @@ namespace {
 
 constexpr std::int64_t kPage = 4096;
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kNap = std::chrono::microseconds(50);
-constexpr int kPatience = 64;  // looks in vain before the main thread naps at the end of a run
 
 /// Where everything is in the memory that a host's processes share, in bytes.
 struct PlanSegment {
@@ -258,14 +257,10 @@ void MpiPlanBackend::lookAround() {
 
 /// Until everything has arrived everywhere, whether the run ended or was stopped. @return false where a process is lost
 bool MpiPlanBackend::settle() {
-  int idle = 0;
   const auto waitWhile = [&](const auto& isOpen) {
-    while (isOpen() && !isCutOff()) {
-      idle = m_traffic->poll() ? 0 : idle + 1;
-      if (idle > kPatience) {
-        std::this_thread::sleep_for(kNap);
-      } else {
-        std::this_thread::yield();
+    for (Pause pause(kYields); isOpen() && !isCutOff(); pause.rest()) {
+      if (m_traffic->poll()) {
+        pause.restart();
       }
     }
   };
@@ -277,11 +272,7 @@ bool MpiPlanBackend::settle() {
     std::int64_t own = m_traffic->balance();
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Iallreduce(&own, &all, 1, MPI_INT64_T, MPI_SUM, m_world->comm(), &request);
-    waitWhile([&] {
-      int done = 0;
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      return done == 0;
-    });
+    waitWhile([&] { return !isDone(request); });
   }
   if (isCutOff()) {
     return false;

@@ -271,7 +271,10 @@ std::uint64_t MpiRunner::phase() const {
 /// To sleep and be woken takes longer than to move a short message. A worker with a core of its own keeps looking for a
 /// while (SpinLimit); where processes share cores, it gives its core to the others before it sleeps.
 MpiRunner::Patience MpiRunner::patience() const {
-  if (m_isNetworked || m_setup.geometry.size >= kLargeBytes) {
+  if (m_isNetworked) {
+    return {.spins = 4, .yields = 60};
+  }
+  if (m_setup.geometry.size >= kLargeBytes) {
     return {.spins = 64};
   }
   const bool isCrowded = static_cast<int>(m_world.neighbours().size()) * m_workers > allowedCores();

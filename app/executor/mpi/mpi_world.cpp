@@ -16,9 +16,10 @@
 #include <thread>
 #include <utility>
 
+#include "engine/pause.hpp"
 #include "mpi/last_words.hpp"
 #include "mpi/record.hpp"
-#include "threads/cores.hpp"
+#include "mpi/waiting.hpp"
 
 namespace coppice::executor {
 namespace {
@@ -34,6 +35,11 @@ int numberOf(const char* variable) {
   return text == nullptr ? 0 : static_cast<int>(std::strtol(text, nullptr, 10));
 }
 
+template <typename Value>
+void reduce(Value& value, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  waitForCall([&](MPI_Request* request) { MPI_Iallreduce(MPI_IN_PLACE, &value, 1, type, op, comm, request); });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
@@ -42,11 +48,9 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
   if (isStarted != 0) {
     return Error{.code = ErrorCode::internal, .message = "MPI was started twice in one process"};
   }
-  // More ranks than cores: a rank that waits inside MPI must yield. Open MPI knows only its own slots.
-  const int neighbours = std::max(numberOf("OMPI_COMM_WORLD_LOCAL_SIZE"), numberOf("MPI_LOCALNRANKS"));
-  if (neighbours > allowedCores()) {
-    ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-  }
+  // Where it finds more ranks than slots, Open MPI yields in every look for a message, and beside other work a look
+  // then takes a turn of that work. The waits here rest by themselves.
+  ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
   // The launcher's death ends this process, however it comes about.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   int granted = MPI_THREAD_SINGLE;
@@ -66,8 +70,8 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
 }
 
 Outcome MpiWorld::open() {
-  MPI_Comm_dup(MPI_COMM_WORLD, &m_comm);
-  MPI_Comm_dup(MPI_COMM_WORLD, &m_watchComm);
+  waitForCall([&](MPI_Request* request) { MPI_Comm_idup(MPI_COMM_WORLD, &m_comm, request); });
+  waitForCall([&](MPI_Request* request) { MPI_Comm_idup(MPI_COMM_WORLD, &m_watchComm, request); });
   MPI_Comm_set_errhandler(m_comm, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(m_watchComm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(m_comm, &m_process);
@@ -76,8 +80,10 @@ Outcome MpiWorld::open() {
   int nameLength = 0;
   MPI_Get_processor_name(name.data(), &nameLength);
   std::vector<char> names(name.size() * static_cast<std::size_t>(m_processes), '\0');
-  MPI_Allgather(name.data(), static_cast<int>(name.size()), MPI_CHAR, names.data(), static_cast<int>(name.size()),
-                MPI_CHAR, m_comm);
+  constexpr int kLength = MPI_MAX_PROCESSOR_NAME;
+  waitForCall([&](MPI_Request* request) {
+    MPI_Iallgather(name.data(), kLength, MPI_CHAR, names.data(), kLength, MPI_CHAR, m_comm, request);
+  });
   for (std::size_t at = 0; at < names.size(); at += name.size()) {
     m_hostNames.emplace_back(&names[at]);
   }
@@ -88,7 +94,7 @@ Outcome MpiWorld::open() {
   m_library.resize(std::min(m_library.size(), m_library.find_first_of(",\n")));
 
   int forced = numberOf("COPPICE_EXEC_FORCE_NETWORK");
-  MPI_Allreduce(MPI_IN_PLACE, &forced, 1, MPI_INT, MPI_MAX, m_comm);
+  reduce(forced, MPI_INT, MPI_MAX, m_comm);
   m_isForced = forced != 0;
   if (m_isForced) {
     MPI_Comm_split(m_comm, m_process / std::max(1, forced), m_process, &m_hostComm);
@@ -99,9 +105,11 @@ Outcome MpiWorld::open() {
   MPI_Comm_size(m_hostComm, &size);
   MPI_Comm_rank(m_hostComm, &m_seat);
   m_neighbours.assign(size, 0);
-  MPI_Allgather(&m_process, 1, MPI_INT, m_neighbours.data(), 1, MPI_INT, m_hostComm);
-  const int isFirst = m_seat == 0 ? 1 : 0;
-  MPI_Allreduce(&isFirst, &m_hosts, 1, MPI_INT, MPI_SUM, m_comm);
+  waitForCall([&](MPI_Request* request) {
+    MPI_Iallgather(&m_process, 1, MPI_INT, m_neighbours.data(), 1, MPI_INT, m_hostComm, request);
+  });
+  m_hosts = m_seat == 0 ? 1 : 0;
+  reduce(m_hosts, MPI_INT, MPI_SUM, m_comm);
   auto state = share(HostState::bytesFor(size));
   if (!state) {
     return state.error();
@@ -113,9 +121,9 @@ Outcome MpiWorld::open() {
       new (&made->seat(local)) Seat();
     }
   }
-  MPI_Barrier(m_hostComm);
+  barrier(m_hostComm);
   host().seat(m_seat).pid.store(::getpid());
-  MPI_Barrier(m_hostComm);
+  barrier(m_hostComm);
   return Done{};
 }
 
@@ -229,8 +237,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
   const Clock::time_point start = Clock::now();
   Clock::time_point ticked = start;
   Clock::time_point stoppedSince = Clock::time_point::max();
-  auto pause = std::chrono::microseconds(0);
-  while (true) {
+  for (Pause pause(kYields); true; pause.rest()) {
     int done = 0;
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
       giveUp(program::RunExit::rankLost, "MPI failed in a call between processes");
@@ -239,12 +246,6 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
     if (done != 0) {
       return Done{};
     }
-    if (pause.count() == 0) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(pause);
-    }
-    pause = std::min(pause * 2 + std::chrono::microseconds(1), std::chrono::microseconds(500));
     const Clock::time_point now = Clock::now();
     if (now - ticked < kTick || m_state.data() == nullptr) {
       continue;
@@ -299,7 +300,7 @@ Result<bool> MpiWorld::grow(SharedSegment& segment, std::int64_t bytes) {
 
 Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
   std::int64_t wanted = bytes;
-  MPI_Allreduce(MPI_IN_PLACE, &wanted, 1, MPI_INT64_T, MPI_MAX, m_hostComm);
+  reduce(wanted, MPI_INT64_T, MPI_MAX, m_hostComm);
   Error error;
   for (const bool isNamed : {false, true}) {
     SegmentAddress address;
@@ -318,13 +319,13 @@ Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
       address = segment.address();
     }
     int isMade = isRight;
-    MPI_Bcast(&isMade, 1, MPI_INT, 0, m_hostComm);
-    MPI_Bcast(&address, sizeof(address), MPI_BYTE, 0, m_hostComm);
+    waitForCall([&](MPI_Request* request) { MPI_Ibcast(&isMade, 1, MPI_INT, 0, m_hostComm, request); });
+    waitForCall([&](MPI_Request* request) { MPI_Ibcast(&address, sizeof(address), MPI_BYTE, 0, m_hostComm, request); });
     if (isMade != 0 && m_seat != 0) {
       take(SharedSegment::open(address, wanted));
     }
     isRight = isMade != 0 ? isRight : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &isRight, 1, MPI_INT, MPI_MIN, m_comm);
+    reduce(isRight, MPI_INT, MPI_MIN, m_comm);
     if (segment.data() != nullptr) {
       segment.conceal();
     }
@@ -444,7 +445,7 @@ Outcome MpiWorld::networkGate() {
     MPI_Irecv(words.data(), 1, MPI_BYTE, 0, kTag, m_watchComm, requests.data());
     Outcome outcome = await(requests.front(), 0);
     if (outcome) {
-      MPI_Wait(&sent, MPI_STATUS_IGNORE);
+      waitFor(sent);
     }
     return outcome;
   }
@@ -461,7 +462,7 @@ Outcome MpiWorld::networkGate() {
     const auto at = static_cast<std::size_t>(peer);
     MPI_Isend(&own, 1, MPI_BYTE, peer, kTag, m_watchComm, &requests[at]);
   }
-  MPI_Waitall(m_processes, requests.data(), MPI_STATUSES_IGNORE);
+  waitFor(requests);
   return Done{};
 }
 
@@ -477,8 +478,7 @@ Outcome MpiWorld::gate(int looks) {
     futexWake(state.gate);
     return Done{};
   }
-  for (; looks > 0 && state.gate.load(std::memory_order_acquire) == seen; --looks) {
-    std::this_thread::yield();
+  for (; looks > 0 && state.gate.load(std::memory_order_acquire) == seen && Pause::yield(); --looks) {
   }
   Clock::time_point stoppedSince = Clock::time_point::max();
   while (state.gate.load(std::memory_order_acquire) == seen) {

@@ -2,7 +2,9 @@
 #include "mpi/network.hpp"
 
 #include <algorithm>
-#include <thread>
+
+#include "engine/pause.hpp"
+#include "mpi/waiting.hpp"
 
 namespace coppice::executor {
 namespace {
@@ -13,16 +15,10 @@ constexpr int kAnswerTag = 2;
 constexpr auto kRoundWhenIdle = std::chrono::milliseconds(5);
 constexpr auto kRoundWhenBusy = std::chrono::milliseconds(200);
 
-bool isDone(MPI_Request& request) {
-  int done = 0;
-  MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-  return done != 0;
-}
-
 void takeBack(MPI_Request& request) {
   if (request != MPI_REQUEST_NULL) {
     MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    waitFor(request);
   }
 }
 
@@ -180,12 +176,12 @@ bool Proxy::poll(Receiver& receiver) {
 
 void Proxy::stop() {
   for (const auto& sender : m_senders) {
-    MPI_Waitall(static_cast<int>(sender->sends.size()), sender->sends.data(), MPI_STATUSES_IGNORE);
+    waitFor(sender->sends);
   }
   for (const auto& receiver : m_receivers) {
-    MPI_Wait(&receiver->creditRequest, MPI_STATUS_IGNORE);
+    waitFor(receiver->creditRequest);
   }
-  MPI_Barrier(m_comm);
+  barrier(m_comm);
   for (const auto& sender : m_senders) {
     takeBack(sender->creditRequest);
   }
@@ -264,7 +260,7 @@ Verdict Watch::lead(Standing own) {
       return Verdict::none;
     }
     // Orders of the round before were answered, so they have gone.
-    MPI_Waitall(m_processes, m_orders.data(), MPI_STATUSES_IGNORE);
+    waitFor(m_orders);
     ++m_round;
     m_isAsking = true;
     m_asked = now;
@@ -363,7 +359,7 @@ Verdict Watch::follow(Standing own) {
     return static_cast<Verdict>(order.verdict);
   }
   MPI_Irecv(&m_order, sizeof(Order), MPI_BYTE, 0, kOrderTag, m_comm, &m_orderRequest);
-  MPI_Wait(&m_answerRequest, MPI_STATUS_IGNORE);
+  waitFor(m_answerRequest);
   m_own = own;
   m_own.round = order.round;
   MPI_Isend(&m_own, sizeof(Standing), MPI_BYTE, 0, kAnswerTag, m_comm, &m_answerRequest);
@@ -372,22 +368,21 @@ Verdict Watch::follow(Standing own) {
 
 Verdict Watch::end() {
   if (m_process == 0) {
-    MPI_Waitall(m_processes, m_orders.data(), MPI_STATUSES_IGNORE);
+    waitFor(m_orders);
   }
   int own = static_cast<int>(m_verdict);
   int all = 0;
   MPI_Request agreement = MPI_REQUEST_NULL;
   MPI_Iallreduce(&own, &all, 1, MPI_INT, MPI_MAX, m_comm, &agreement);
-  while (!isDone(agreement)) {
+  for (Pause pause(kYields); !isDone(agreement); pause.rest()) {
     // Large orders would wait for their receiver; these are small, but nothing says so.
     if (m_orderRequest != MPI_REQUEST_NULL && isDone(m_orderRequest)) {
       MPI_Irecv(&m_order, sizeof(Order), MPI_BYTE, 0, kOrderTag, m_comm, &m_orderRequest);
     }
-    std::this_thread::yield();
   }
   takeBack(m_orderRequest);
-  MPI_Wait(&m_answerRequest, MPI_STATUS_IGNORE);
-  MPI_Barrier(m_comm);
+  waitFor(m_answerRequest);
+  barrier(m_comm);
   for (MPI_Request& request : m_requests) {
     takeBack(request);
   }

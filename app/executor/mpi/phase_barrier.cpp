@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/phase_barrier.hpp"
 
+#include "mpi/waiting.hpp"
+
 namespace coppice::executor {
 
 void PhaseBarrier::arrive() {
@@ -10,9 +12,7 @@ void PhaseBarrier::arrive() {
 }
 
 bool PhaseBarrier::hasPassed() {
-  int passed = 0;
-  MPI_Test(&m_request, &passed, MPI_STATUS_IGNORE);
-  m_isUnderWay = passed == 0;
+  m_isUnderWay = !isDone(m_request);
   return !m_isUnderWay;
 }
 
@@ -22,11 +22,11 @@ Outcome PhaseBarrier::settle() {
     return most.error();
   }
   if (m_isUnderWay) {
-    MPI_Wait(&m_request, MPI_STATUS_IGNORE);
+    waitFor(m_request);
     m_isUnderWay = false;
   }
   for (; m_started < static_cast<std::int64_t>(*most); ++m_started) {
-    MPI_Barrier(m_world.comm());
+    barrier(m_world.comm());
   }
   return Done{};
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "mpi/waiting.hpp"
+
 namespace coppice::executor {
 namespace {
 
@@ -194,10 +196,10 @@ bool PlanTraffic::isQuiet() {
 }
 
 void PlanTraffic::close() {
-  MPI_Barrier(m_comm);
+  barrier(m_comm);
   for (const auto& peer : m_peers) {
     MPI_Cancel(&peer->request);
-    MPI_Wait(&peer->request, MPI_STATUS_IGNORE);
+    waitFor(peer->request);
   }
   m_peers.clear();
 }

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
+
+#include "engine/pause.hpp"
 
 namespace coppice::executor {
 
 namespace {
+
+constexpr int kYields = 64;  // of a worker before it sleeps between two looks
 
 using mscclpp::ChannelType;
 using mscclpp::Operation;
@@ -100,6 +103,7 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
   using Clock = std::chrono::steady_clock;
   auto lastMove = Clock::now();
   std::uint64_t lastMoves = 0;
+  Pause pause(kYields);
   for (bool isOpen = true; isOpen && !stop && !m_isStalled;) {
     isOpen = false;
     bool moves = false;
@@ -121,6 +125,7 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
     }
     if (moves) {
       m_moves.fetch_add(1, std::memory_order_relaxed);
+      pause.restart();
       continue;
     }
     const std::uint64_t now = m_moves.load(std::memory_order_relaxed);
@@ -130,7 +135,7 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
     } else if (stallSeconds > 0 && std::chrono::duration<double>(Clock::now() - lastMove).count() > stallSeconds) {
       m_isStalled = true;
     }
-    std::this_thread::yield();
+    pause.rest();
   }
   // Others may wait for what these ports still have to do.
   while (!stop && !m_isStalled) {
@@ -143,7 +148,7 @@ void PlanMachine::work(int worker, const std::atomic<bool>& stop, double stallSe
     if (worker == 0 && m_network != nullptr) {
       m_network->poll();
     }
-    std::this_thread::yield();
+    pause.rest();
   }
   for (End* end : ports) {
     serve(*end, true);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
-#include <barrier>
 
 #include "cuda/block_interpreter.hpp"
 #include "cuda/elements.hpp"
@@ -13,13 +14,27 @@
 /// The machine of host threads: one for each lane of each block.
 namespace coppice::executor::cuda::test {
 
+/// Where the lanes of a block wait for each other. std::barrier yields before it sleeps, and beside other work each
+/// yield takes a turn of that work.
+class Meeting {
+public:
+  explicit Meeting(unsigned lanes) { pthread_barrier_init(&m_barrier, nullptr, lanes); }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  ~Meeting() { pthread_barrier_destroy(&m_barrier); }
+  void wait() { pthread_barrier_wait(&m_barrier); }
+
+private:
+  pthread_barrier_t m_barrier = {};
+};
+
 /// One block of the grid.
 template <typename SharedMemory>
 struct HostBlock {
-  explicit HostBlock(unsigned lanes) : count(lanes), meeting(static_cast<std::ptrdiff_t>(lanes)) {}
+  explicit HostBlock(unsigned lanes) : count(lanes), meeting(lanes) {}
 
   unsigned count;
-  std::barrier<> meeting;
+  Meeting meeting;
   SharedMemory shared;
 };
 
@@ -47,7 +62,7 @@ public:
   [[nodiscard]] unsigned lanes() const { return m_block.count; }
   void sync() {
     if (m_block.count > 1) {
-      m_block.meeting.arrive_and_wait();
+      m_block.meeting.wait();
     }
   }
   SharedMemory& shared() { return m_block.shared; }
