@@ -237,6 +237,7 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   json["fabric"] = fabric.name();
   json["model"] = model.name;
   json["parameters"] = model.parameters().toString();
+  json["active_parameters"] = model.activeParameters().toString();
   json["gpu"] = std::string(request.device.name);
   json["batch"] = job.batch;
   json["sequence"] = job.sequence;
@@ -250,10 +251,10 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
   json["best"] = nullptr;
   json["seconds"] = seconds;
   report.text =
-      named(model.name) + ", " + toDecimal(model.parameters() / Rational(1'000'000'000), 2) +
-      " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" + std::string(request.device.title) +
-      "); a step has " + std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n" +
-      counted(choice->layouts, "layout") + " of the GPUs, " + counted(choice->searches, "search", "searches") +
+      named(model.name) + ", " + parametersText(model) + ", on " + counted(fabric.gpuCount(), "GPU") + " (" +
+      std::string(request.device.title) + "); a step has " + std::to_string(job.batch) + " sequences of " +
+      std::to_string(job.sequence) + " tokens\n" + counted(choice->layouts, "layout") + " of the GPUs, " +
+      counted(choice->searches, "search", "searches") +
       (choice->least ? "; no step of these is shorter than " + duration(*choice->least * 1e-9) : std::string()) + "\n";
   if (choice->leftOut > 0) {
     report.text += "     " + counted(choice->leftOut, "layout") + " left out: " + choice->leftOutFor + "\n";

@@ -39,6 +39,12 @@ std::string cell(std::string text, std::size_t width) {
   return text;
 }
 
+std::string parametersText(const training::Model& model) {
+  const Rational billion(1'000'000'000);
+  return toDecimal(model.parameters() / billion, 2) + " billion parameters" +
+         (model.experts > 0 ? " (" + toDecimal(model.activeParameters() / billion, 2) + " for a token)" : "");
+}
+
 std::string frontText(const Problem& problem, const training::Front& front) {
   constexpr std::size_t kMaxRows = 40;
   const std::size_t best = fastest(front);

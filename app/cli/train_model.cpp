@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "fabric/likely_gpu.hpp"
 #include "text.hpp"
+#include "train_front.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/step_unit.hpp"
 #include "workflow/training_job.hpp"
@@ -112,6 +113,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   json["fabric"] = fabric.name();
   json["model"] = model->name;
   json["parameters"] = model->parameters().toString();
+  json["active_parameters"] = model->activeParameters().toString();
   json["gpu"] = std::string(request->training.device.name);
   json["batch"] = job.batch;
   json["sequence"] = job.sequence;
@@ -149,8 +151,7 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   };
   const workflow::StepUnit unit = workflow::stepUnit(steps.front().overlapped().toDouble());
   std::string& text = report.text;
-  text = named(model->name) + ", " + toDecimal(model->parameters() / Rational(1'000'000'000), 2) +
-         " billion parameters, on " + counted(fabric.gpuCount(), "GPU") + " (" +
+  text = named(model->name) + ", " + parametersText(*model) + ", on " + counted(fabric.gpuCount(), "GPU") + " (" +
          std::string(request->training.device.title) + ") as " + options.mesh + "; a step has " +
          std::to_string(job.batch) + " sequences of " + std::to_string(job.sequence) + " tokens\n";
   text += counted(steps.size(), "plan") +

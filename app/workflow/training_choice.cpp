@@ -72,7 +72,9 @@ public:
     }
     std::stable_sort(m_choice.plans.begin(), m_choice.plans.end(),
                      [](const StepPlan& a, const StepPlan& b) { return a.isBetterThan(b); });
-    if (!m_choice.plans.empty()) {
+    if (m_choice.plans.empty()) {
+      m_choice.least.reset();  // memory excludes all plans: bounds grow with its price without end
+    } else {
       m_choice.smallest.reset();
     }
     return std::move(m_choice);

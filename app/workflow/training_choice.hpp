@@ -41,7 +41,8 @@ struct TrainingChoice {
   std::int64_t cut = 0;         ///< those whose bound is not better than a plan that was found
   std::size_t leftOut = 0;      ///< layouts whose groups cannot be priced, or whose exact times are too large
   std::string leftOutFor = {};  ///< the first reason
-  std::optional<double> least;  ///< ns: no plan of the layouts takes less, but for those left out
+  std::optional<double>
+      least;  ///< ns: no plan of the layouts takes less, but for those left out; nothing without plans
 };
 
 /// Tries all layouts, several at a time; the answer does not depend on how many. Layouts that equal rates make equal

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/counted.hpp"
 #include "io/files.hpp"
 #include "workflow/concurrent_schedules.hpp"
 #include "workflow/plan_files.hpp"
@@ -119,6 +120,12 @@ LaunchFlags megatron(const TrainingRequest& request, const StepPlan& plan) {
   flags.add("--ffn-hidden-size", model.denseLayers > 0 ? model.denseFeedForward : model.feedForward);
   if (model.isGated) {
     flags.add("--swiglu");
+  }
+  if (!model.isTied) {
+    flags.add("--untie-embeddings-and-output-weights");
+  }
+  if (model.window.layers > 0) {
+    result.missing.push_back("the window of attention of " + counted(model.window.layers, "layer"));
   }
   if (model.experts > 0) {
     flags.add("--num-experts", model.experts);

@@ -193,7 +193,7 @@ private:
     const Rational query(m_model.queryHeadSize());
     const Rational value(m_model.valueHeadSize());
     const Rational products = Rational(queryProducts) * query + Rational(valueProducts) * value;
-    node.work = products / (isLatent() ? query * value : query) / Rational(2);
+    node.work = products / (isLatent() ? query * value : query) * m_model.attendedPart(m_job.sequence);
     return node;
   }
 

@@ -47,8 +47,38 @@ Rational Model::activeParameters() const {
 }
 
 Rational Model::outerParameters() const {
-  return Rational(2) * Rational(vocabulary) * Rational(hidden);
+  return Rational(isTied ? 1 : 2) * Rational(vocabulary) * Rational(hidden);
 }
+
+Rational Model::attendedPart(std::int64_t sequence) const {
+  const Rational square = Rational(sequence) * Rational(sequence);
+  const Rational all = square / Rational(2);
+  if (window.layers == 0 || window.tokens >= sequence) {
+    return all / square;
+  }
+  // A triangle for each chunk, or one that is as long as the window, and a band.
+  const Rational tokens(window.tokens);
+  const Rational rest(sequence % window.tokens);
+  const Rational seen = window.isChunked
+                            ? (Rational(sequence / window.tokens) * tokens * tokens + rest * rest) / Rational(2)
+                            : tokens * Rational(sequence) - tokens * tokens / Rational(2);
+  const Rational mean = (Rational(window.layers) * seen + Rational(layers - window.layers) * all) / Rational(layers);
+  return Rational(mean.floor()) / square;
+}
+
+namespace {
+
+Model tied(Model model) {
+  model.isTied = true;
+  return model;
+}
+
+Model windowed(Model model, const Window& window) {
+  model.window = window;
+  return model;
+}
+
+}  // namespace
 
 std::span<const ModelPreset> modelPresets() {
   constexpr std::string_view kLlama3 = "Llama team 2024, arXiv:2407.21783, table 3";
@@ -60,6 +90,8 @@ std::span<const ModelPreset> modelPresets() {
       {{"llama-3-8b", 32, 4096, 32, 8, 128, 14336, 128256, true}, kLlama3, {"llama-3.1-8b"}},
       {{"llama-3-70b", 80, 8192, 64, 8, 128, 28672, 128256, true}, kLlama3, {"llama-3.1-70b", "llama-3.3-70b"}},
       {{"llama-3-405b", 126, 16384, 128, 8, 128, 53248, 128256, true}, kLlama3, {"llama-3.1-405b"}},
+      {windowed({"llama-4-scout", 48, 5120, 40, 8, 128, 8192, 202048, true, 16, 1, {}, 8192}, {36, 8192, true}),
+       "config.json of Llama-4-Scout-17B-16E"},
       {{"mistral-7b", 32, 4096, 32, 8, 128, 14336, 32000, true}, "Jiang et al. 2023, arXiv:2310.06825, table 1"},
       {{"mixtral-8x7b", 32, 4096, 32, 8, 128, 14336, 32000, true, 8, 2},
        "Jiang et al. 2024, arXiv:2401.04088, table 1"},
@@ -68,6 +100,8 @@ std::span<const ModelPreset> modelPresets() {
        "Qwen team 2024, arXiv:2407.10671, table 1",
        {"qwen2.5-72b"}},
       {{"qwen3-235b", 94, 4096, 64, 4, 128, 1536, 151936, true, 128, 8}, "config.json of Qwen3-235B-A22B"},
+      {{"qwen3-8b", 36, 4096, 32, 8, 128, 12288, 151936, true}, "config.json of Qwen3-8B"},
+      {{"qwen3-30b", 48, 2048, 32, 4, 128, 768, 151936, true, 128, 8}, "config.json of Qwen3-30B-A3B"},
       {{"qwen3-32b", 64, 5120, 64, 8, 128, 25600, 151936, true}, "config.json of Qwen3-32B"},
       {{"deepseek-v2", 60, 5120, 128, 128, 128, 1536, 102400, true, 160, 6, {1536, 512, 64, 128}, 3072, 1, 12288},
        "DeepSeek-AI 2024, arXiv:2405.04434, section 3.1.2"},
@@ -76,24 +110,34 @@ std::span<const ModelPreset> modelPresets() {
        {"deepseek-r1"}},
       {{"kimi-k2", 61, 7168, 64, 64, 128, 2048, 163840, true, 384, 8, {1536, 512, 64, 128}, 2048, 1, 18432},
        "config.json of Kimi-K2-Base"},
+      {{"glm-4.5", 92, 5120, 96, 8, 128, 1536, 151552, true, 160, 8, {}, 1536, 3, 12288}, "config.json of GLM-4.5"},
+      {{"minimax-m2", 62, 3072, 48, 8, 128, 1536, 200064, true, 256, 8}, "config.json of MiniMax-M2"},
+      {windowed({"gpt-oss-20b", 24, 2880, 64, 8, 64, 2880, 201088, true, 32, 4}, {12, 128}),
+       "config.json of gpt-oss-20b"},
+      {windowed({"gpt-oss-120b", 36, 2880, 64, 8, 64, 2880, 201088, true, 128, 4}, {18, 128}),
+       "config.json of gpt-oss-120b"},
+      {tied(windowed({"gemma-3-27b", 62, 5376, 32, 16, 128, 21504, 262208, true}, {52, 1024})),
+       "config.json of gemma-3-27b-pt"},
       {{"gpt-neox-20b", 44, 6144, 64, 64, 96, 24576, 50432, false}, "Black et al. 2022, arXiv:2204.06745, section 2"},
-      {{"mpt-7b", 32, 4096, 32, 32, 128, 16384, 50368, false}, "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml"},
-      {{"mpt-30b", 48, 7168, 64, 64, 112, 28672, 50368, false},
+      {tied({"mpt-7b", 32, 4096, 32, 32, 128, 16384, 50368, false}),
+       "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml"},
+      {tied({"mpt-30b", 48, 7168, 64, 64, 112, 28672, 50368, false}),
        "llm-foundry, scripts/train/yamls/pretrain/mpt-30b.yaml"},
-      {{"mpt-70b", 80, 8192, 64, 64, 128, 32768, 50368, false},
+      {tied({"mpt-70b", 80, 8192, 64, 64, 128, 32768, 50368, false}),
        "llm-foundry, scripts/train/yamls/pretrain/mpt-70b.yaml"},
-      {{"gpt-2", 12, 768, 12, 12, 64, 3072, 50257, false}, "config.json of gpt2"},
-      {{"gpt-3-175b", 96, 12288, 96, 96, 128, 49152, 50257, false}, "Brown et al. 2020, arXiv:2005.14165, table 2.1"},
-      {{"megatron-1.7b", 24, 2304, 24, 24, 96, 9216, 51200, false}, kMegatron},
-      {{"megatron-3.6b", 30, 3072, 32, 32, 96, 12288, 51200, false}, kMegatron},
-      {{"megatron-7.5b", 36, 4096, 32, 32, 128, 16384, 51200, false}, kMegatron},
-      {{"megatron-18b", 40, 6144, 48, 48, 128, 24576, 51200, false}, kMegatron},
-      {{"megatron-39b", 48, 8192, 64, 64, 128, 32768, 51200, false}, kMegatron},
-      {{"megatron-76b", 60, 10240, 80, 80, 128, 40960, 51200, false}, kMegatron},
-      {{"megatron-145b", 80, 12288, 96, 96, 128, 49152, 51200, false}, kMegatron},
-      {{"megatron-310b", 96, 16384, 128, 128, 128, 65536, 51200, false}, kMegatron},
-      {{"megatron-530b", 105, 20480, 128, 128, 160, 81920, 51200, false}, kMegatron},
-      {{"megatron-1t", 128, 25600, 160, 160, 160, 102400, 51200, false}, kMegatron},
+      {tied({"gpt-2", 12, 768, 12, 12, 64, 3072, 50257, false}), "config.json of gpt2"},
+      {tied({"gpt-3-175b", 96, 12288, 96, 96, 128, 49152, 50257, false}),
+       "Brown et al. 2020, arXiv:2005.14165, table 2.1"},
+      {tied({"megatron-1.7b", 24, 2304, 24, 24, 96, 9216, 51200, false}), kMegatron},
+      {tied({"megatron-3.6b", 30, 3072, 32, 32, 96, 12288, 51200, false}), kMegatron},
+      {tied({"megatron-7.5b", 36, 4096, 32, 32, 128, 16384, 51200, false}), kMegatron},
+      {tied({"megatron-18b", 40, 6144, 48, 48, 128, 24576, 51200, false}), kMegatron},
+      {tied({"megatron-39b", 48, 8192, 64, 64, 128, 32768, 51200, false}), kMegatron},
+      {tied({"megatron-76b", 60, 10240, 80, 80, 128, 40960, 51200, false}), kMegatron},
+      {tied({"megatron-145b", 80, 12288, 96, 96, 128, 49152, 51200, false}), kMegatron},
+      {tied({"megatron-310b", 96, 16384, 128, 128, 128, 65536, 51200, false}), kMegatron},
+      {tied({"megatron-530b", 105, 20480, 128, 128, 160, 81920, 51200, false}), kMegatron},
+      {tied({"megatron-1t", 128, 25600, 160, 160, 160, 102400, 51200, false}), kMegatron},
   };
   return kPresets;
 }
@@ -155,9 +199,11 @@ std::span<const Device> devicePresets() {
 }
 
 Rational attentionOperations(const Model& model, const Job& job) {
-  // Forward one product of the size of a query's head and one of a value's; backward three and two.
+  // Forward one product of the size of a query's head and one of a value's; backward three and two. Each element of a
+  // product is a multiplication and a sum.
   const Rational sizes = Rational(4) * Rational(model.queryHeadSize()) + Rational(3) * Rational(model.valueHeadSize());
-  return Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) * Rational(model.heads) * sizes;
+  return Rational(2) * Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) *
+         model.attendedPart(job.sequence) * Rational(model.heads) * sizes;
 }
 
 Cost outerCost(const Model& model, const Job& job, std::int64_t devices, const Rational& gflops) {

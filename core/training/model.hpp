@@ -18,6 +18,13 @@ struct Latent {
   std::int64_t valueSize = 0;  ///< of a head; that of keys and queries is headSize + ropeSize
 };
 
+/// Attention of some layers, in which a token does not see all tokens before it.
+struct Window {
+  std::int64_t layers = 0;  ///< that have it
+  std::int64_t tokens = 0;  ///< that a token sees at most, itself among them
+  bool isChunked = false;   ///< those of its part of the sequence; otherwise the last ones
+};
+
 /// A transformer with equal blocks of attention and a feed-forward part, as its config.json states it; the first may
 /// have one feed-forward part for all tokens where the others have experts.
 struct Model {
@@ -36,6 +43,8 @@ struct Model {
   std::int64_t sharedFeedForward = 0;  ///< inner size of what all tokens pass beside their experts
   std::int64_t denseLayers = 0;        ///< the first, without experts
   std::int64_t denseFeedForward = 0;   ///< their inner size
+  Window window = {};
+  bool isTied = false;  ///< the output matrix is the embedding
 
   [[nodiscard]] std::int64_t blockLayers() const { return layers - denseLayers; }  ///< that are equal blocks
   [[nodiscard]] std::int64_t queryHeadSize() const { return headSize + latent.ropeSize; }
@@ -49,6 +58,9 @@ struct Model {
   [[nodiscard]] Rational attentionParameters() const;
   [[nodiscard]] Rational feedForwardParameters(std::int64_t inner) const;
   [[nodiscard]] Rational parameters() const;
+  /// Of the pairs of tokens of a sequence those that attention multiplies: half of them where a token sees all tokens
+  /// before it. Mean of all layers, rounded down to whole pairs, which keeps exact times short.
+  [[nodiscard]] Rational attendedPart(std::int64_t sequence) const;
   [[nodiscard]] Rational activeBlockParameters() const;  ///< that a token passes in a block
   /// That a token passes: all but those of the experts that are not chosen for it.
   [[nodiscard]] Rational activeParameters() const;
@@ -81,7 +93,7 @@ struct Job {
   bool mayRecompute = false;  ///< activations may be dropped and computed again
 };
 
-/// Operations of attention in a layer, forward and backward: products of tokens by tokens, of which half is masked.
+/// Operations of attention in a layer, forward and backward.
 [[nodiscard]] Rational attentionOperations(const Model& model, const Job& job);
 
 /// The embedding, the output matrix and the first layers without experts, as if they were divided over all devices and
