@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
+#include <cstdint>
 
 #include "cuda/block_interpreter.hpp"
 #include "cuda/elements.hpp"
@@ -18,14 +17,14 @@ namespace coppice::executor::cuda::test {
 /// yield takes a turn of that work.
 class Meeting {
 public:
-  explicit Meeting(unsigned lanes) { pthread_barrier_init(&m_barrier, nullptr, lanes); }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
-  ~Meeting() { pthread_barrier_destroy(&m_barrier); }
-  void wait() { pthread_barrier_wait(&m_barrier); }
+  explicit Meeting(unsigned lanes) : m_lanes(lanes) {}
+  void wait();
 
 private:
-  pthread_barrier_t m_barrier = {};
+  unsigned m_lanes;
+  std::atomic<unsigned> m_come = 0;
+  std::atomic<unsigned> m_sleepers = 0;
+  std::atomic<std::uint32_t> m_round = 0;
 };
 
 /// One block of the grid.
