@@ -23,13 +23,6 @@ struct MoeOptions {
   std::string demandOutput;
 };
 
-std::string inWords(const Rational& nanoseconds) {
-  const double value = nanoseconds.toDouble();
-  return value < 1e3   ? withPlaces(value, 2) + " ns"
-         : value < 1e6 ? withPlaces(value / 1e3, 2) + " µs"
-                       : workflow::duration(value * 1e-9);
-}
-
 std::string megabytes(const Rational& bytes) {
   return toDecimal(bytes / Rational(1'000'000)) + " MB";
 }
@@ -63,14 +56,15 @@ std::string textOf(const fabric::Fabric& fabric, const std::string& label, const
   // In hundredths of a per cent, rounded up.
   const double gap = std::ceil(1e4 * (time.nanoseconds.toDouble() / time.leastNanoseconds.toDouble() - 1)) / 100;
   std::string text =
-      factLine(label, inWords(time.nanoseconds) +
+      factLine(label, workflow::exchangeDuration(time.nanoseconds) +
                           (time.isExact() ? ", exact: no routes are faster"
                                           : "; no routes are more than " + withPlaces(gap, 2) + " % faster"));
   text += factLine("", "each GPU on average: " + withPlaces(time.networkGBps, 2) + " GB/s out of its box, " +
                            withPlaces(time.boxGBps, 2) + " GB/s received from its box");
   if (const auto gain = workflow::relayGain(time)) {
-    text += factLine("", *gain > 1 + 1e-9 ? "GPUs pass data on; without that " + inWords(*time.directNanoseconds) +
-                                                ", " + withPlaces(*gain, 2) + " times as long"
+    text += factLine("", *gain > 1 + 1e-9 ? "GPUs pass data on; without that " +
+                                                workflow::exchangeDuration(*time.directNanoseconds) + ", " +
+                                                withPlaces(*gain, 2) + " times as long"
                                           : "passing data on through other GPUs gains nothing");
   }
   const workflow::RankTraffic& worst = time.worstTraffic();
@@ -115,10 +109,13 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
     report.json["dispatch_as_placed"] = jsonOf(fabric, answer->before->time);
     report.json["placement"] = answer->placement;
     const Rational& before = answer->before->time.nanoseconds;
-    report.text += factLine(
-        "placement", "experts swapped: dispatch took " + inWords(before) + " before, " +
-                         withPlaces(before.toDouble() / answer->exchanges.front().time.nanoseconds.toDouble(), 2) +
-                         " times as long");
+    report.text +=
+        factLine("placement",
+                 answer->placement == request->question.placement
+                     ? "no swap of experts that was found makes it faster"
+                     : "experts swapped: dispatch took " + workflow::exchangeDuration(before) + " before, " +
+                           withPlaces(before.toDouble() / answer->exchanges.front().time.nanoseconds.toDouble(), 2) +
+                           " times as long");
   }
   for (const workflow::NamedExchange& exchange : answer->exchanges) {
     report.json[exchange.name] = jsonOf(fabric, exchange.time);

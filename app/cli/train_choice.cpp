@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "base/text.hpp"
+#include "fabric/likely_gpu.hpp"
 #include "io/files.hpp"
 #include "text.hpp"
 #include "train_front.hpp"
@@ -177,8 +178,8 @@ Outcome addTimeline(const workflow::TrainingRequest& request, const StepPlan& pl
 }
 
 /// The best plan on each of the other fabrics.
-Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source,
-                       const workflow::TrainingRequest& request, const Progress& progress, Report& report) {
+Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source, const Progress& progress,
+                       Report& report) {
   report.json["compared"] = Json::array();
   for (const std::string& other : options.compare) {
     FabricOptions another = source;
@@ -188,17 +189,21 @@ Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source,
     if (!loaded) {
       return loaded.error();
     }
-    const auto choice = workflow::chooseTraining(loaded->fabric, request.demand, request.limits, progress);
+    const auto request = workflow::readTraining(options.values, fabric::namesOf(loaded->fabric));  // its own GPU
+    if (!request) {
+      return request.error();
+    }
+    const auto choice = workflow::chooseTraining(loaded->fabric, request->demand, request->limits, progress);
     if (!choice) {
       return choice.error();
     }
-    const Writer writer(loaded->fabric, request, *choice);
-    Json json{{"fabric", loaded->fabric.name()}, {"best", nullptr}};
+    const Writer writer(loaded->fabric, *request, *choice);
+    Json json{{"fabric", loaded->fabric.name()}, {"gpu", std::string(request->device.name)}, {"best", nullptr}};
     std::string line = "no plan fits";
     if (!choice->plans.empty()) {
       const StepPlan& best = choice->plans.front();
       json["best"] = writer.json(best);
-      const workflow::Limits limits = workflow::limitsOf(request.demand, *choice, best);
+      const workflow::Limits limits = workflow::limitsOf(request->demand, *choice, best);
       const Rational rate = writer.figuresOf(best).tokensPerSecond;
       line = workflow::stepTime(best.overlapped()) + ", at most " + toDecimal(rate, 0) + " tokens/s, " +
              toDecimal(rate / Rational(loaded->fabric.gpuCount()), 1) + " of each GPU, limited by " +
@@ -209,7 +214,7 @@ Outcome compareFabrics(const ModelOptions& options, const FabricOptions& source,
     }
     report.json["compared"].push_back(std::move(json));
     report.text += "  compared    " + named(loaded->fabric.name()) + ", " + counted(loaded->fabric.gpuCount(), "GPU") +
-                   ": " + line + "\n";
+                   " (" + std::string(request->device.title) + "): " + line + "\n";
   }
   return Done{};
 }
@@ -283,7 +288,7 @@ Result<Report> trainChoice(const ModelOptions& options, const FabricOptions& sou
     report.text += "  written     " + counted(written->size(), "file or folder", "files and folders") + " in " +
                    options.output + ": the plan, flags of Megatron-LM and torchtitan, groups and their schedules\n";
   }
-  if (auto compared = compareFabrics(options, source, request, progress, report); !compared) {
+  if (auto compared = compareFabrics(options, source, progress, report); !compared) {
     return compared.error();
   }
   report.text += std::string("  not in it   norms, biases, latencies, the communication of embedding and output\n") +

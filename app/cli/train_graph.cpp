@@ -71,7 +71,7 @@ std::string limits(const fabric::Fabric& fabric, const MeshAnswer& answer, Json&
     const workflow::PricedAxis& axis = answer.axes[static_cast<std::size_t>(each.axis)];
     json["conversions"].push_back({{"axis", each.axis}, {"collective", name}, {"time", each.time.toString()}});
     text += "              " + microseconds(each.time) + " µs " + name + " on axis " + std::to_string(each.axis) +
-            " at " + gigabytes(Bandwidth(axis.axis.rates[conversion]));
+            " at " + gigabytes(workflow::algbwOf(each.conversion, axis.axis.rates[conversion], axis.axis.size));
     const std::string cut = workflow::cutWords(fabric, axis.cuts[conversion]);
     text += (cut.empty() ? "" : ": " + cut) + "\n";
   }

@@ -193,12 +193,13 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   for (const workflow::ConversionTime& each : times) {
     const auto conversion = static_cast<std::size_t>(each.conversion);
     const std::string name(toString(workflow::collectiveOf(each.conversion)));
+    const workflow::PricedAxis& axis = (*priced)[each.axis];
     json["best"]["conversions"].push_back(
         {{"axis", each.axis}, {"collective", name}, {"time", (each.time * Rational(model->blockLayers())).toString()}});
     text += "              " + workflow::stepTime(each.time * Rational(model->blockLayers())) + " " + name +
             " on axis " + std::to_string(each.axis) + " at " +
-            gigabytes(Bandwidth((*priced)[each.axis].axis.rates[conversion])) + ": " +
-            workflow::cutWords(fabric, (*priced)[each.axis].cuts[conversion]) + "\n";
+            gigabytes(workflow::algbwOf(each.conversion, axis.axis.rates[conversion], axis.axis.size)) + ": " +
+            workflow::cutWords(fabric, axis.cuts[conversion]) + "\n";
   }
   text += "  not in it   norms, biases, latencies, the communication of embedding and output, pipelines\n" +
           lines(loaded->findings) + "  time        " + duration(seconds) + "\n";

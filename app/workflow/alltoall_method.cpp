@@ -49,15 +49,11 @@ Facts lengthFacts(const fabric::Fabric& fabric, const schedule::ExchangeLengths&
 Facts demandFacts(const Rational& unit, const alltoall::Optimum& claim) {
   const Rational longest = alltoall::nanosecondsOf(unit, claim.lower, true);
   const Rational least = alltoall::nanosecondsOf(unit, claim.upper, false);
-  const auto inWords = [](const Rational& value) {
-    constexpr double kNanosecond = 1e-9;
-    return duration(kNanosecond * value.toDouble());
-  };
   return {{.key = "demand_nanoseconds",
            .value = longest.toString(),
            .label = "time",
-           .text = inWords(longest) + " for the bytes of the table" +
-                   (claim.isExact() ? ", exact: no routes are faster" : ", at least " + inWords(least))},
+           .text = exchangeDuration(longest) + " for the bytes of the table" +
+                   (claim.isExact() ? ", exact: no routes are faster" : ", at least " + exchangeDuration(least))},
           {.key = "demand_least_nanoseconds", .value = least.toString()}};
 }
 
@@ -86,7 +82,7 @@ Facts exchangeFacts(const fabric::Fabric& fabric, const alltoall::Optimum& claim
     append(facts, demandFacts(*unit, claim));
   }
   Facts throughput =
-      throughputFacts(Collective::alltoall, claim.lower * alltoall::meanBuffer(claim.demand, gpus), gpus, "throughput");
+      throughputFacts(Collective::alltoall, alltoall::algbwOf(claim.demand, claim.lower, gpus), gpus, "throughput");
   append(facts, isAlone ? std::move(throughput) : withoutText(std::move(throughput)));
   append(facts, {{.key = "symmetries", .value = claim.routing.symmetries.size()},
                  {.key = "link_classes", .value = claim.arcOrbits},

@@ -68,6 +68,9 @@ struct ExpertAnswer {
   std::optional<ExchangeTime> before = {};  ///< dispatch with the placement that was given, where it was improved
   alltoall::ExpertPlacement placement;
   std::vector<int> boxOf;  ///< by rank
+
+  /// Of both exchanges.
+  [[nodiscard]] Rational nanoseconds() const { return dispatch.nanoseconds + combine.nanoseconds; }
 };
 
 /// Boxes are those of the fabric, or of its links where it names none; all GPUs are one box where there are none.

@@ -156,6 +156,13 @@ std::string duration(double seconds) {
   return buffer.data();
 }
 
+std::string exchangeDuration(const Rational& nanoseconds) {
+  const double value = nanoseconds.toDouble();
+  return value < 1e3   ? withPlaces(value, 2) + " ns"
+         : value < 1e6 ? withPlaces(value / 1e3, 2) + " µs"
+                       : duration(value * 1e-9);
+}
+
 std::string named(const std::string& name) {
   return name.empty() ? "unnamed fabric" : oneLine(name);
 }

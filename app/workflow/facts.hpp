@@ -50,6 +50,8 @@ void append(Facts& facts, Facts more);
 [[nodiscard]] std::string gigabytes(const Bandwidth& value);
 /// "0.35 ms", "2.41 s".
 [[nodiscard]] std::string duration(double seconds);
+/// What an exchange takes: "36.41 ns", "469.08 µs", and from a millisecond on as above.
+[[nodiscard]] std::string exchangeDuration(const Rational& nanoseconds);
 /// A fabric's name, on one line.
 [[nodiscard]] std::string named(const std::string& name);
 /// "88.04 %" of the whole, rounded.

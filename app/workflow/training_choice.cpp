@@ -234,6 +234,7 @@ private:
         leaveOut(answer.error().message);
         continue;
       }
+      m_choice.tried += answer->tried;
       m_choice.searches += answer->searches;
       m_choice.cut += answer->cut;
       if (answer->least) {

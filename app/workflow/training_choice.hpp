@@ -37,6 +37,7 @@ struct TrainingChoice {
   std::map<AxisKey, HandOnPrice> handOns;
   std::set<AxisKey> unpriced;  ///< axes that cannot be priced
   std::size_t layouts = 0;
+  std::int64_t tried = 0;       ///< layouts with numbers of micro-batches that the demand allows
   std::int64_t searches = 0;    ///< fronts that were searched
   std::int64_t cut = 0;         ///< those whose bound is not better than a plan that was found
   std::size_t leftOut = 0;      ///< layouts whose groups cannot be priced, or whose exact times are too large

@@ -45,6 +45,7 @@ struct Spoken {
   bool isEven = true;  ///< all axes have the same stage
   bool isSequence = false;
   bool isUsual = true;
+  int64_t experts = 1;    ///< GPUs among which the experts are divided
   int64_t again = 0;      ///< tensors that are computed again
   int64_t sequences = 1;  ///< of a micro-batch on a GPU
 };
@@ -58,6 +59,9 @@ Spoken spokenOf(const TrainingRequest& request, const StepPlan& plan) {
     }
     spoken.isSequence = spoken.isSequence || use.isSequence;
     spoken.isUsual = spoken.isUsual && use.isUsual;
+    if (use.word == training::kParallelWords[static_cast<int>(Role::expert)] && use.zeroStage < 0) {
+      spoken.experts = use.size;
+    }
     spoken.again += use.stride == 0 ? use.size : 0;
   }
   spoken.zeroStage = stages.empty() ? 0 : *stages.rbegin();
@@ -87,7 +91,7 @@ void addMissing(const Spoken& spoken, std::vector<std::string>& missing) {
     missing.push_back("axes have different stages of ZeRO in the plan; the flags give all of them the highest");
   }
   if (!spoken.isUsual) {
-    missing.push_back("the tensor axis divides the feed-forward part in another way: see plan.json");
+    missing.push_back("the tensor axis divides attention or the feed-forward part in another way: see plan.json");
   }
   if (spoken.again > 0) {
     missing.push_back("which tensors are computed again: see plan.json");
@@ -145,7 +149,11 @@ LaunchFlags megatron(const TrainingRequest& request, const StepPlan& plan) {
   flags.add("--pipeline-model-parallel-size", layout.stages());
   flags.addAbove("--num-virtual-stages-per-pipeline-rank", request.demand.interleave, 1);
   flags.addAbove("--context-parallel-size", layout.size(Role::context), 1);
-  flags.addAbove("--expert-model-parallel-size", layout.size(Role::expert), 1);
+  flags.addAbove("--expert-model-parallel-size", spoken.experts, 1);
+  if (const int64_t parts = layout.stages() * request.demand.interleave; model.layers % parts != 0) {
+    result.missing.push_back(counted(model.layers, "layer") + " do not divide into " + std::to_string(parts) +
+                             " parts of equal length");
+  }
   if (spoken.isSequence) {
     flags.add("--sequence-parallel");
   }
@@ -186,8 +194,13 @@ LaunchFlags torchtitan(const TrainingRequest& request, const StepPlan& plan) {
   // Without a pipeline, what a step has more than that is accumulated.
   flags.add("--training.local_batch_size", layout.stages() > 1 ? job.batch / layout.sequenceParts() : spoken.sequences);
   flags.add("--training.global_batch_size", job.batch);
-  flags.add("--parallelism.data_parallel_replicate_degree", isSharded ? 1 : layout.sequenceParts());
-  flags.add("--parallelism.data_parallel_shard_degree", isSharded ? layout.sequenceParts() : 1);
+  // Experts are divided among GPUs that divide the other weights as well.
+  const int64_t shards = isSharded ? layout.sequenceParts() : spoken.experts;
+  flags.add("--parallelism.data_parallel_replicate_degree", layout.sequenceParts() / shards);
+  flags.add("--parallelism.data_parallel_shard_degree", shards);
+  if (!isSharded && spoken.experts > 1) {
+    result.missing.push_back("replicated weights: torchtitan divides them among the GPUs that divide the experts");
+  }
   flags.add("--parallelism.tensor_parallel_degree", layout.size(Role::tensor));
   flags.add("--parallelism.context_parallel_degree", layout.size(Role::context));
   flags.add("--parallelism.pipeline_parallel_degree", layout.stages());
@@ -196,7 +209,7 @@ LaunchFlags torchtitan(const TrainingRequest& request, const StepPlan& plan) {
     flags.add(std::string("--parallelism.pipeline_parallel_schedule ") +
               (request.demand.interleave > 1 ? "Interleaved1F1B" : "1F1B"));
   }
-  flags.addAbove("--parallelism.expert_parallel_degree", layout.size(Role::expert), 1);
+  flags.addAbove("--parallelism.expert_parallel_degree", spoken.experts, 1);
   if (isSharded) {
     flags.add(std::string("--parallelism.fsdp_reshard_after_forward ") + (spoken.zeroStage == 3 ? "always" : "never"));
   }

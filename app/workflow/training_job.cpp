@@ -35,6 +35,10 @@ Result<PricedGroups> priceGroups(const fabric::Fabric& fabric, std::vector<sched
   return PricedGroups{std::move(demand), *std::move(optimum)};
 }
 
+Bandwidth algbwOf(training::Conversion conversion, const Rational& rate, std::int64_t size) {
+  return Bandwidth(conversion == training::Conversion::alltoall ? rate / Rational(size) : rate);
+}
+
 Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,
                                           const Progress& progress) {
   const auto sizes = groups::parseMesh(mesh);

@@ -28,8 +28,7 @@ struct PricedGroups {
 /// What groups reach that run at the same time. Where one has no path over its own GPUs and relays, such as every other
 /// GPU of a ring, or one GPU of each rail in another box, data pass other GPUs. Errors: those of provedConcurrent.
 [[nodiscard]] Result<PricedGroups> priceGroups(const fabric::Fabric& fabric,
-                                               std::vector<schedule::ConcurrentGroup> groups,
-                                               const Progress& progress);
+                                               std::vector<schedule::ConcurrentGroup> groups, const Progress& progress);
 
 struct PricedAxis {
   training::Axis axis;
@@ -37,6 +36,10 @@ struct PricedAxis {
   std::array<std::vector<CutLinks>, training::kConversions> cuts = {};
   bool isExact = true;  ///< otherwise the rates are upper bounds
 };
+/// As nccl-tests counts it: of an alltoall what one GPU has, of the others what the group holds together.
+/// @param rate  of training::Axis: of what the group holds together
+[[nodiscard]] Bandwidth algbwOf(training::Conversion conversion, const Rational& rate, std::int64_t size);
+
 /// One for each size; the last axis is the fastest in rank order. The rate of alltoall counts what the group holds
 /// together, size times its algbw. Errors: badUsage naming --mesh; those of provedConcurrent.
 [[nodiscard]] Result<std::vector<PricedAxis>> priceMesh(const fabric::Fabric& fabric, const std::string& mesh,

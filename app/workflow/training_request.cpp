@@ -255,12 +255,13 @@ Result<TrainingMachine> readTrainingMachine(const OptionValues& values, std::str
   if (!device) {
     return device.error();
   }
-  TrainingMachine machine{*device, Rational(device->gflops), Rational(device->memory), values.flag("recompute")};
+  TrainingMachine machine{*device, Rational(device->gflops), Rational(device->gflops), Rational(device->memory),
+                          values.flag("recompute")};
   if (values.text("precision") == "fp8") {
     if (device->fp8Gflops == 0) {
       return optionError("precision", "a " + std::string(device->title) + " has no products of 8 bits", "use bf16");
     }
-    machine.gflops = Rational(device->fp8Gflops);
+    machine.peakGflops = machine.gflops = Rational(device->fp8Gflops);
   }
   if (const std::string memory = values.text("memory"); !memory.empty()) {
     const auto bytes = parseBytes(memory, "memory");
@@ -296,7 +297,8 @@ Result<TrainingRequest> readTraining(const Values& given, std::string_view names
   if (!plan) {
     return plan.error();
   }
-  TrainingRequest request{.device = machine->device, .demand = {.model = *std::move(model), .job = {}}};
+  TrainingRequest request{
+      .device = machine->device, .peakGflops = machine->peakGflops, .demand = {.model = *std::move(model), .job = {}}};
   constexpr int64_t kSequence = 8192;
   constexpr int64_t kTokens = int64_t{1} << 22;
   training::Job& job = request.demand.job;

@@ -17,6 +17,7 @@ namespace coppice::workflow {
 /// What computes: gpu, memory, efficiency and recompute.
 struct TrainingMachine {
   training::Device device;
+  Rational peakGflops;
   Rational gflops;  ///< of the peak, what is reached
   Rational memory;
   bool mayRecompute = false;
@@ -24,6 +25,7 @@ struct TrainingMachine {
 
 struct TrainingRequest {
   training::Device device;
+  Rational peakGflops;
   training::StepDemand demand;
   training::LayoutLimits limits = {};   ///< of --plan
   std::optional<Rational> tokens = {};  ///< of a whole training

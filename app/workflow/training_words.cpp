@@ -63,10 +63,16 @@ void setUse(const Problem& problem, const Plan& plan, Role role, std::size_t axi
       break;
   }
   use.isSequence = nameOf(stateOf(problem, plan, "x", axis)) == "s";
-  use.isUsual = nameOf(stateOf(problem, plan, "u", axis)) == "f";
-  use.text = use.isUsual      ? std::string("tensor parallel") + (use.isSequence ? ", with sequence parallel" : "")
+  const bool isInnerDivided = nameOf(stateOf(problem, plan, "u", axis)) == "f";
+  const std::string heads = nameOf(stateOf(problem, plan, "o", axis));
+  const bool areHeadsDivided = heads == "n" || heads == "g";
+  use.isUsual = isInnerDivided && areHeadsDivided;
+  use.text = isInnerDivided   ? std::string("tensor parallel") + (use.isSequence ? ", with sequence parallel" : "")
              : use.isSequence ? "tokens divided, weights gathered"
                               : "no division of the feed-forward part";
+  if (isInnerDivided && !areHeadsDivided) {
+    use.text += heads.empty() ? ", attention on each GPU" : ", attention by tokens";
+  }
 }
 
 std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& limits, const StepPlan& plan,
@@ -123,7 +129,8 @@ StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const S
   const training::Job& job = request.demand.job;
   StepFigures figures;
   figures.tokensPerSecond = Rational(job.batch) * Rational(job.sequence) * Rational(1'000'000'000) / plan.overlapped();
-  figures.utilization = training::neededTime(request.demand, gpus) / plan.overlapped();
+  figures.utilization =
+      training::modelOperations(request.demand.model, job) / Rational(gpus) / request.peakGflops / plan.overlapped();
   if (request.tokens) {
     constexpr std::int64_t kDay = 86'400;
     figures.days = *request.tokens / figures.tokensPerSecond / Rational(kDay);
@@ -175,8 +182,8 @@ Limits limitsOf(const training::StepDemand& demand, const TrainingChoice& choice
     const AxisPrice& price = choice.axes.at({layout.sizes[axis], layout.stride(axis)});
     const auto conversion = static_cast<std::size_t>(each.conversion);
     limits.parts.push_back({training::kParallelWords[axis], std::string(toString(collectiveOf(each.conversion))),
-                            each.time * layers, Bandwidth(price.rates[conversion]), price.cuts[conversion],
-                            price.passesOthers});
+                            each.time * layers, algbwOf(each.conversion, price.rates[conversion], layout.sizes[axis]),
+                            price.cuts[conversion], price.passesOthers});
     rest -= limits.parts.back().time;
   }
   if (rest.isPositive()) {
@@ -209,6 +216,17 @@ std::string noPlanWords(const TrainingRequest& request, const TrainingChoice& ch
   const auto gigabytesOf = [](const Rational& bytes) { return toDecimal(bytes / Rational(1'000'000'000), 2) + " GB"; };
   if (choice.leftOut > 0 && choice.leftOut == choice.layouts) {
     return "none of " + counted(choice.layouts, "layout") + " of the GPUs has a price: " + choice.leftOutFor;
+  }
+  if (choice.tried == 0) {
+    const training::StepDemand& demand = request.demand;
+    return "no layout of the GPUs fits the plan" +
+           (demand.microBatches > 0 ? "; " + counted(demand.microBatches, "micro-batch", "micro-batches") +
+                                          " have to divide the sequences of each data parallel group"
+                                    : std::string()) +
+           (demand.interleave > 1 ? "; with vp=" + std::to_string(demand.interleave) +
+                                        " a stage has that number of layers at least, and micro-batches are a "
+                                        "multiple of pp"
+                                  : std::string());
   }
   std::string text = "no plan fits into the " + gigabytesOf(request.demand.memory) + " of a GPU";
   if (choice.smallest) {

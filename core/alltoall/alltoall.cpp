@@ -96,6 +96,19 @@ Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, co
                   .overflowFix = "use bandwidths with a simple ratio"});
 }
 
+Bandwidth algbwOf(const schedule::ExchangeDemand& demand, const Bandwidth& rate, int gpuCount) {
+  const Rational buffer = meanBuffer(demand, gpuCount);
+  try {
+    return rate * buffer;
+  } catch (const OverflowError&) {
+    constexpr std::int64_t kParts = 1'000'000;
+    const Rational& each = rate.gigabytesPerSecond();
+    const Int128 whole = checkedMul<Int128>(checkedMul<Int128>(each.numerator(), buffer.numerator()), kParts);
+    const Int128 by = checkedMul<Int128>(each.denominator(), buffer.denominator());
+    return Bandwidth(Rational(narrow64(whole / by), kParts));
+  }
+}
+
 Rational meanBuffer(const schedule::ExchangeDemand& demand, int gpuCount) {
   if (demand.isEven()) {
     return Rational(gpuCount);

@@ -63,6 +63,9 @@ Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const sc
 /// What a rank's buffer has on average, in units of the amounts, with what stays at the rank: M of the collective is
 /// that times the unit. N where all pairs exchange 1.
 [[nodiscard]] Rational meanBuffer(const schedule::ExchangeDemand& demand, int gpuCount);
+/// That times the rate: the algbw. Exact, or, beyond 64 bits, down to the next kB/s. Throws OverflowError where that is
+/// beyond 64 bits, too.
+[[nodiscard]] Bandwidth algbwOf(const schedule::ExchangeDemand& demand, const Bandwidth& rate, int gpuCount);
 
 /// sum of b_e l_e / sum of amounts times distances, GB/s. Errors: badUsage (as many lengths as arcs; all distances 0),
 /// overflow.

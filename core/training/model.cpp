@@ -198,12 +198,30 @@ std::span<const Device> devicePresets() {
   return kDevices;
 }
 
-Rational attentionOperations(const Model& model, const Job& job) {
-  // Forward one product of the size of a query's head and one of a value's; backward three and two. Each element of a
-  // product is a multiplication and a sum.
-  const Rational sizes = Rational(4) * Rational(model.queryHeadSize()) + Rational(3) * Rational(model.valueHeadSize());
+namespace {
+
+/// Products of tokens by tokens in a layer: of the size of a query's head, and of a value's. Each element of a product
+/// is a multiplication and a sum.
+Rational attentionProducts(const Model& model, const Job& job, std::int64_t ofQueries, std::int64_t ofValues) {
+  const Rational sizes =
+      Rational(ofQueries) * Rational(model.queryHeadSize()) + Rational(ofValues) * Rational(model.valueHeadSize());
   return Rational(2) * Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) *
          model.attendedPart(job.sequence) * Rational(model.heads) * sizes;
+}
+
+}  // namespace
+
+Rational attentionOperations(const Model& model, const Job& job) {
+  // Forward one of each; backward three, of which one makes the scores again, and two.
+  return attentionProducts(model, job, 4, 3);
+}
+
+Rational modelOperations(const Model& model, const Job& job) {
+  const Rational tokens = Rational(job.batch) * Rational(job.sequence);
+  const Rational parameters = model.activeBlockParameters() * Rational(model.blockLayers()) +
+                              model.denseParameters() * Rational(model.denseLayers) +
+                              Rational(model.vocabulary) * Rational(model.hidden);
+  return Rational(6) * tokens * parameters + attentionProducts(model, job, 3, 3) * Rational(model.layers);
 }
 
 Cost outerCost(const Model& model, const Job& job, std::int64_t devices, const Rational& gflops) {

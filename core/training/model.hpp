@@ -96,6 +96,10 @@ struct Job {
 /// Operations of attention in a layer, forward and backward.
 [[nodiscard]] Rational attentionOperations(const Model& model, const Job& job);
 
+/// Operations of a step that the model needs, of all devices together, as MFU counts them: forward, twice that
+/// backward, and nothing computed again (Chowdhery et al. 2022, arXiv:2204.02311, appendix B).
+[[nodiscard]] Rational modelOperations(const Model& model, const Job& job);
+
 /// The embedding, the output matrix and the first layers without experts, as if they were divided over all devices and
 /// took no communication: what no plan can be below.
 [[nodiscard]] Cost outerCost(const Model& model, const Job& job, std::int64_t devices, const Rational& gflops);

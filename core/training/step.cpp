@@ -254,14 +254,27 @@ Rational leastTime(const StepDemand& demand, const Layout& layout, int64_t micro
   return compute + bubbleOf(demand, layout, microBatches, compute);
 }
 
+namespace {
+
+/// Parts of a stage have a layer at least, and come in turns of as many micro-batches as there are stages (Narayanan et
+/// al. 2021, arXiv:2104.04473, section 2.2).
+bool isAllowed(const StepDemand& demand, const Layout& layout, int64_t microBatches) {
+  const bool isInterleaved = demand.interleave == 1 || (layersOf(demand.model, layout) >= demand.interleave &&
+                                                        layout.stages() > 1 && microBatches % layout.stages() == 0);
+  return isInterleaved && (demand.microBatches == 0 || demand.microBatches == microBatches);
+}
+
+}  // namespace
+
 Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& priced, const StepPlan* known,
                               const Progress& progress) {
   return guarded([&] {
     LayoutAnswer answer;
     std::optional<std::pair<double, double>> hint;
     for (const int64_t microBatches : microBatchesOf(demand.job, priced.layout)) {
-      if (demand.microBatches == 0 || demand.microBatches == microBatches) {
+      if (isAllowed(demand, priced.layout, microBatches)) {
         throwIfCancelled(progress);
+        ++answer.tried;
         const StepPlan* best =
             answer.best && (known == nullptr || answer.best->isBetterThan(*known)) ? &*answer.best : known;
         StepSearch(demand, priced, microBatches, best, hint, answer, progress).run();

@@ -61,6 +61,7 @@ struct LayoutAnswer {
   std::optional<StepPlan> best;      ///< fits into the memory
   std::optional<StepPlan> smallest;  ///< where none fits: that with the least memory
   std::optional<double> least;       ///< ns that no plan of those that were searched is below
+  std::int64_t tried = 0;            ///< numbers of micro-batches that the demand allows
   std::int64_t searches = 0;         ///< numbers of micro-batches that were searched
   std::int64_t cut = 0;              ///< those that their bound shows to be no better than `known`
   bool isComplete = true;            ///< otherwise a search was out of work, and its bound is that of computation
@@ -71,7 +72,7 @@ struct LayoutAnswer {
 [[nodiscard]] Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& priced, const StepPlan* known,
                                             const Progress& progress);
 
-/// Operations that the model needs on each device, however it is divided, as time (ns): what MFU counts.
+/// What each device computes at least, however the model is divided, as time (ns).
 [[nodiscard]] Rational neededTime(const StepDemand& demand, std::int64_t devices);
 
 }  // namespace coppice::training

@@ -2,13 +2,16 @@
 #include <QtTest>
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <random>
 
 #include "alltoall/alltoall.hpp"
 #include "alltoall/demand_table.hpp"
 #include "alltoall/exchange_fault.hpp"
 #include "alltoall/experts.hpp"
+#include "base/checked.hpp"
 #include "forestcoll/random_fabrics.hpp"
+#include "io/fabric_json.hpp"
 #include "support/findings.hpp"
 #include "support/preset_fabrics.hpp"
 #include "verify/exchange_check.hpp"
@@ -64,6 +67,8 @@ private slots:
   void expectedTokens();
   void oncePerBox();
   void placements();
+  void placementsThatHelpNothing();
+  void longFractions();
 };
 
 void TestUneven::evenAmounts_data() {
@@ -414,6 +419,44 @@ void TestUneven::placements() {
   QCOMPARE(read, (alltoall::ExpertPlacement{1, 0, 15, 3}));
   QVERIFY(!alltoall::readPlacement(fabric, "0 1 16", "p", 3));
   QVERIFY(!alltoall::readPlacement(fabric, "0 1", "p", 3));
+}
+
+/// Where what GPUs send and receive is no measure, a swap may make the routes longer: then the experts stay.
+void TestUneven::placementsThatHelpNothing() {
+  const auto description = test::must(io::readFabricJson(
+      R"({"format": "coppice-fabric", "version": 1, "name": "r", "nodes": [{"id": "g0", "kind": "gpu", "rank": 1},
+          {"id": "g1", "kind": "gpu", "rank": 2}, {"id": "g2", "kind": "gpu", "rank": 3},
+          {"id": "g3", "kind": "gpu", "rank": 0}],
+          "links": [{"src": "g0", "dst": "g3", "bandwidth": "38"}, {"src": "g2", "dst": "g3", "bandwidth": "59/3"},
+          {"src": "g1", "dst": "g3", "bandwidth": "8/5"}, {"src": "g0", "dst": "g1", "bandwidth": "30"},
+          {"src": "g1", "dst": "g0", "bandwidth": "5/3"}, {"src": "g3", "dst": "g1", "bandwidth": "17"}]})",
+      "r.fabric.json"));
+  const fabric::Fabric fabric = test::must(fabric::Fabric::build(description));
+  workflow::ExpertQuestion question{.experts = 8};
+  question.counts = {301, 192, 2315, 0,   0,    266, 570, 110, 259, 1115, 0,   1945, 460, 35,  405, 0,
+                     0,   31,  0,    449, 1285, 0,   0,   128, 0,   320,  138, 396,  268, 165, 113, 149};
+  question.placement = test::must(alltoall::evenPlacement(fabric, 8));
+  const auto given = test::must(workflow::expertLayer(fabric, question, {}, {}));
+  QVERIFY(given.dispatch.isExact() && given.combine.isExact());
+  question.improves = true;
+  const auto improved = test::must(workflow::expertLayer(fabric, question, {}, {}));
+  QVERIFY(improved.before && improved.before->nanoseconds == given.dispatch.nanoseconds);
+  QVERIFY(improved.nanoseconds() <= given.nanoseconds());
+}
+
+/// Exact where that fits into 64 bits, otherwise down to the next kB/s.
+void TestUneven::longFractions() {
+  schedule::ExchangeDemand demand;
+  demand.amounts = {0, 1, 2, 0};
+  QCOMPARE(alltoall::algbwOf(demand, Bandwidth(Rational(1, 3)), 2).gigabytesPerSecond(), Rational(1, 2));
+  constexpr std::int64_t kPrime = 999'999'999'989;
+  demand.amounts = {0, kPrime, 1, 0};
+  const Bandwidth rate(Rational(1'000'003, 999'983));
+  const Rational rounded = alltoall::algbwOf(demand, rate, 2).gigabytesPerSecond();
+  QVERIFY(std::abs(rounded.toDouble() / (static_cast<double>(kPrime) / 2 * 1'000'003 / 999'983) - 1) < 1e-9);
+  demand.amounts = {0, std::numeric_limits<std::int64_t>::max() / 2, 1, 0};
+  QVERIFY_THROWS_EXCEPTION(OverflowError,
+                           static_cast<void>(alltoall::algbwOf(demand, Bandwidth(Rational(1'000'003, 7)), 2)));
 }
 
 QTEST_APPLESS_MAIN(TestUneven)

@@ -129,8 +129,9 @@ void TestCliTraining::tracesAPlan() {
 
 void TestCliTraining::comparesFabrics() {
   const Outcome compared = run(job({"--recompute", "--compare", "preset:dgx-a100,boxes=1", "--json"}));
-  const QJsonObject other = compared.json()["compared"].toArray()[0].toObject()["best"].toObject();
-  VERIFY_TOLD(other["tokens_per_second"].toDouble() > 0, compared);
+  const QJsonObject other = compared.json()["compared"].toArray()[0].toObject();
+  VERIFY_TOLD(other["best"].toObject()["tokens_per_second"].toDouble() > 0, compared);
+  VERIFY_TOLD(other["gpu"] == "a100", compared);
 }
 
 void TestCliTraining::graphOfTorch() {

@@ -56,6 +56,11 @@ class TestTrainingExport : public QObject {
 private slots:
   void flagsMultiplyToTheGpus_data();
   void flagsMultiplyToTheGpus();
+  void impossiblePlans_data();
+  void impossiblePlans();
+  void unequalStages();
+  void figures();
+  void ratesOfAlltoall();
   void orderOfRanks();
   void files();
   void groupsPassEachOther();
@@ -181,9 +186,75 @@ void TestTrainingExport::flagsMultiplyToTheGpus() {
                  valueOf(titan, "--parallelism.context_parallel_degree", 0) *
                  valueOf(titan, "--parallelism.pipeline_parallel_degree", 0),
              parallel);
+    const std::int64_t experts = valueOf(titan, "--parallelism.expert_parallel_degree", 1);
+    QCOMPARE(valueOf(titan, "--parallelism.data_parallel_shard_degree", 0) *
+                 valueOf(titan, "--parallelism.context_parallel_degree", 0) % experts,
+             std::int64_t{0});
     const std::int64_t local = valueOf(titan, "--training.local_batch_size", 0);
     QCOMPARE(128 % (local * data), std::int64_t{0});
   }
+}
+
+void TestTrainingExport::impossiblePlans_data() {
+  QTest::addColumn<std::string>("plan");
+  QTest::addColumn<bool>("isPossible");
+  const auto row = [](const char* plan, bool isPossible) { QTest::newRow(plan) << std::string(plan) << isPossible; };
+  row("mb=2", true);
+  row("mb=3", false);
+  row("pp=4,vp=8", true);
+  row("pp=4,vp=9", false);  // 32 layers
+  row("pp=4,vp=2,mb=2", false);
+  row("pp=1,vp=2", false);
+}
+void TestTrainingExport::impossiblePlans() {
+  QFETCH(std::string, plan);
+  QFETCH(bool, isPossible);
+  const Chosen found = chosen(
+      "dgx-h100 boxes=2",
+      {{"model", "llama-3-8b"}, {"batch", "16"}, {"sequence", "2048"}, {"memory", "1TB"}, {"plan", std::string(plan)}});
+  QCOMPARE(!found.choice.plans.empty(), isPossible);
+  const std::string words = workflow::noPlanWords(found.request, found.choice);
+  QCOMPARE(words.starts_with("no layout of the GPUs fits the plan"), !isPossible);
+  QVERIFY(isPossible || !found.choice.least);
+}
+
+void TestTrainingExport::unequalStages() {
+  const Chosen found = chosen("dgx-h100 boxes=2", {{"model", "llama-3-8b"}, {"batch", "16"}, {"plan", "pp=2,tp=8"}});
+  QVERIFY(!found.choice.plans.empty());
+  workflow::TrainingRequest request = found.request;
+  const auto notes = [&] { return workflow::launchFlags(request, found.choice.plans.front()).front().missing.size(); };
+  const std::size_t equal = notes();
+  request.demand.model.layers = 33;
+  QCOMPARE(notes(), equal + 1);
+}
+
+/// The utilization is a part of the peak rate, whatever is said to be reached, and no scores that are computed again
+/// count.
+void TestTrainingExport::figures() {
+  for (const auto& [efficiency, most] : {std::pair("1", 1.0), std::pair("0.5", 0.5)}) {
+    const Chosen found = chosen("dgx-h100 boxes=1", {{"model", "llama-3-8b"},
+                                                     {"batch", "8"},
+                                                     {"sequence", "4096"},
+                                                     {"memory", "1TB"},
+                                                     {"plan", "dp=8"},
+                                                     {"efficiency", efficiency}});
+    const double part = workflow::figuresOf(found.request, 8, found.choice.plans.front()).utilization.toDouble();
+    QVERIFY2(part < most && part > 0.95 * most, std::to_string(part).c_str());
+  }
+}
+
+/// As nccl-tests counts it: what one GPU has.
+void TestTrainingExport::ratesOfAlltoall() {
+  const Chosen found =
+      chosen("dgx-h100 boxes=2", {{"model", "gemma-3-27b"}, {"batch", "512"}, {"plan", "tp=4,cp=2,dp=2"}});
+  QVERIFY(!found.choice.plans.empty());
+  const auto limits = workflow::limitsOf(found.request.demand, found.choice, found.choice.plans.front());
+  const auto part = std::find_if(limits.parts.begin(), limits.parts.end(),
+                                 [](const workflow::CommunicationPart& each) { return each.collective == "alltoall"; });
+  QVERIFY(part != limits.parts.end());
+  QCOMPARE(part->word, std::string("tp"));
+  // Four GPUs, each behind links of 450 and 50 GB/s, which a quarter of its buffer does not use.
+  QCOMPARE(part->rate.gigabytesPerSecond().toString(), Rational(2000, 3).toString());
 }
 
 /// Megatron-LM counts through tensor, context, expert, data, pipeline, or with pipeline and data exchanged; nothing

@@ -27,8 +27,7 @@ constexpr int kMargin = 10;
 constexpr int kGap = 6;
 
 QString inWords(const Rational& nanoseconds) {
-  constexpr double kNanosecond = 1e-9;
-  return QString::fromStdString(workflow::duration(kNanosecond * nanoseconds.toDouble()));
+  return QString::fromStdString(workflow::exchangeDuration(nanoseconds));
 }
 
 QString megabytes(const Rational& bytes) {

@@ -167,7 +167,7 @@ void GraphDetails::fillParts() {
         const workflow::ConversionTime& each = m_moved[i];
         const workflow::PricedAxis& axis = mesh()->axes[static_cast<std::size_t>(each.axis)];
         const auto conversion = static_cast<std::size_t>(each.conversion);
-        const Bandwidth rate(axis.axis.rates[conversion]);
+        const Bandwidth rate = workflow::algbwOf(each.conversion, axis.axis.rates[conversion], axis.axis.size);
         const int row = static_cast<int>(i);
         int column = 0;
         setCell(*m_parts, row, column++, QString::number(each.axis), false);
