@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "io/line_tags.hpp"
 
 namespace coppice::nccl {
 namespace {
@@ -53,89 +53,11 @@ std::string_view withoutKnownTags(std::string_view text) {
   }
 }
 
-constexpr char kAnyNumber = '\x01';  ///< in a shape: any number
-constexpr char kAnyWord = '\x02';    ///< any word in brackets that is not a number
-
-bool isOpening(char c) {
-  return c == '[' || c == '(';
-}
-
-bool isClosing(char c) {
-  return c == ']' || c == ')';
-}
-
-bool isWordLetter(char c) {
-  return isAlphanumeric(c) || c == '_' || c == '-' || c == '.';
-}
-
-/// What stands before a prefix, with its numbers, and its words in brackets, left open: "[\x02] " for "[rank3] ".
-std::string shapeOf(std::string_view text) {
-  std::string shape;
-  int depth = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    depth += isOpening(c) ? 1 : isClosing(c) && depth > 0 ? -1 : 0;
-    std::size_t end = at;
-    while (end < text.size() && (depth > 0 ? isWordLetter(text[end]) : isDigit(text[end]))) {
-      ++end;
-    }
-    if (end == at) {
-      shape += c;
-      ++at;
-      continue;
-    }
-    const std::string_view word = text.substr(at, end - at);
-    shape += std::all_of(word.begin(), word.end(), isDigit) ? kAnyNumber : kAnyWord;
-    at = end;
-  }
-  return shape;
-}
-
-/// How much of the beginning of a text has this shape; 0 = it has another.
-std::size_t matched(std::string_view text, std::string_view shape) {
-  std::size_t at = 0;
-  for (const char c : shape) {
-    const std::size_t begin = at;
-    if (c == kAnyNumber || c == kAnyWord) {
-      while (at < text.size() && (c == kAnyNumber ? isDigit(text[at]) : isWordLetter(text[at]))) {
-        ++at;
-      }
-    } else if (at < text.size() && text[at] == c) {
-      ++at;
-    }
-    if (at == begin) {
-      return 0;
-    }
-  }
-  return at;
-}
-
-/// Without the sequences by which terminals change colours.
-std::string withoutColours(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] != '\x1b') {
-      plain += text[at++];
-      continue;
-    }
-    ++at;
-    if (at < text.size() && text[at] == '[') {
-      ++at;
-      while (at < text.size() && (isDigit(text[at]) || text[at] == ';' || text[at] == '?')) {
-        ++at;
-      }
-      at += at < text.size() && text[at] != '\n' ? 1 : 0;
-    }
-  }
-  return plain;
-}
-
 }  // namespace
 
 void LogLines::read(std::string_view text) {
   if (text.find('\x1b') != std::string_view::npos) {
-    text = m_cleaned.emplace_back(withoutColours(text));
+    text = m_cleaned.emplace_back(io::withoutColours(text));
   }
   m_isShortened = true;
   findTags(text);
@@ -172,7 +94,7 @@ void LogLines::findTags(std::string_view text) {
     m_isShortened = false;
     ++lines;
     if (prefix.begin > 0 && prefix.begin <= kMaxLength && counts.size() < kMaxShapes) {
-      ++counts[shapeOf(line.substr(0, prefix.begin))];
+      ++counts[io::tagShape(line.substr(0, prefix.begin))];
     }
   });
   m_tags.clear();
@@ -192,7 +114,7 @@ void LogLines::findHosts(std::string_view text) {
     if (!prefixAt(line, mark, 0, prefix)) {
       return;
     }
-    const std::string_view before = withoutEnd(withoutLeadingTag(line.substr(0, prefix.begin)));
+    const std::string_view before = withoutEnd(io::withoutLeadingTag(line.substr(0, prefix.begin), m_tags));
     // The rest of the line can hold only names that are glued or known.
     if (before.empty() || before.back() == ':' || before.back() == ']' || before.back() == '>') {
       m_hosts.insert(prefix.source.host);
@@ -205,32 +127,17 @@ void LogLines::findHosts(std::string_view text) {
 std::string_view LogLines::withoutTags(std::string_view text) const {
   for (const std::string& tag : m_tags) {
     // Numbers at its front would take digits of the text, and "[2] " is how channels of trees begin.
-    if (tag.front() == kAnyNumber || tag.front() == ' ' || tag == std::string{'[', kAnyNumber, ']', ' '}) {
+    if (tag.front() == io::kAnyNumber || tag.front() == ' ' || tag == std::string{'[', io::kAnyNumber, ']', ' '}) {
       continue;
     }
     for (std::size_t at = text.rfind(tag.front()); at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : text.rfind(tag.front(), at - 1)) {
-      if (matched(text.substr(at), tag) == text.size() - at) {
+      if (io::tagLength(text.substr(at), tag) == text.size() - at) {
         return text.substr(0, at);
       }
     }
   }
   return withoutKnownTags(text);
-}
-
-/// Takes off the beginning of a line what is put before all lines.
-std::string_view LogLines::withoutLeadingTag(std::string_view line) const {
-  for (const std::string& tag : m_tags) {
-    if (const std::size_t size = matched(line, tag); size > 0) {
-      return line.substr(size);
-    }
-  }
-  for (const std::string_view end : {std::string_view("]<stdout>:"), std::string_view("]<stderr>:")}) {
-    if (const std::size_t at = line.find(end); line.starts_with('[') && at != std::string_view::npos) {
-      return line.substr(at + end.size());
-    }
-  }
-  return line;
 }
 
 /// @param mark where " NCCL " begins @param from what lies before belongs to another message
@@ -368,7 +275,7 @@ void LogLines::readLine(std::string_view line) {
     ++open.age;
   }
   const std::string_view head =
-      withoutLeadingTag(prefixes.empty() ? line : withoutTags(line.substr(0, prefixes.front().begin)));
+      io::withoutLeadingTag(prefixes.empty() ? line : withoutTags(line.substr(0, prefixes.front().begin)), m_tags);
   if (head.find_first_not_of(' ') != std::string_view::npos) {
     const auto waiting =
         std::find_if(m_open.rbegin(), m_open.rend(), [](const Open& open) { return open.message.rest.empty(); });

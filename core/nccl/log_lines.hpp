@@ -60,7 +60,6 @@ private:
   template <typename Take>
   static void forEachMarked(std::string_view text, const Take& take);
   [[nodiscard]] std::string_view withoutTags(std::string_view text) const;
-  [[nodiscard]] std::string_view withoutLeadingTag(std::string_view line) const;
   void readLine(std::string_view line);
   [[nodiscard]] bool prefixAt(std::string_view line, std::size_t mark, std::size_t from, Prefix& prefix) const;
   [[nodiscard]] static bool shortPrefixIn(std::string_view line, Prefix& prefix);
@@ -71,7 +70,7 @@ private:
   TakePlain m_plain;
   std::unordered_set<std::string_view> m_hosts;  ///< that begin a line
   std::size_t m_longestHost = 0;
-  bool m_isShortened = false;  ///< no line of the text has a whole prefix
+  bool m_isShortened = false;         ///< no line of the text has a whole prefix
   std::vector<std::string> m_tags;    ///< shapes of what stands before prefixes
   std::deque<std::string> m_cleaned;  ///< texts without colours
   std::deque<Open> m_open;            ///< cut by others, the oldest first
