@@ -54,6 +54,7 @@ Json communicatorJson(const nccl::Communicator& communicator) {
   Json json = {{"id", communicator.id},
                {"ranks", communicator.ranks},
                {"hosts", communicator.hosts},
+               {"host_count", communicator.hostCount()},
                {"places", std::move(places)},
                {"channels", communicator.channels},
                {"rings", Json::array()},
@@ -121,10 +122,12 @@ std::string ringsText(const std::vector<nccl::LoggedRing>& rings) {
 void describeCommunicator(const nccl::Communicator& communicator, Report& report) {
   report.json["communicators"].push_back(communicatorJson(communicator));
   const std::string hosts = commaListOfFirst(kListedRings, communicator.hosts, oneLine);
+  const bool isEachNamed = static_cast<int>(communicator.hosts.size()) == communicator.hostCount();
   report.text += "communicator" + (communicator.id.empty() ? "" : " " + oneLine(communicator.id)) + ": " +
                  counted(communicator.ranks, "rank");
-  if (!communicator.hosts.empty()) {
-    report.text += " on " + counted(static_cast<std::int64_t>(communicator.hosts.size()), "host") + " (" + hosts + ")";
+  if (communicator.hostCount() > 0) {
+    report.text += " on " + counted(communicator.hostCount(), "host");
+    report.text += hosts.empty() ? "" : " (" + hosts + (isEachNamed ? "" : " and others") + ")";
   }
   report.text += "\n";
   if (!communicator.rings.empty()) {

@@ -18,7 +18,7 @@ nccl::TuningInput inputOf(const ImportedRun& run, const nccl::Communicator& comm
     return run.expectation->tuning;
   }
   return {.ranks = communicator.ranks,
-          .nodes = std::max(static_cast<int>(communicator.hosts.size()), 1),
+          .nodes = std::max(communicator.hostCount(), 1),
           .channels = communicator.channels};
 }
 

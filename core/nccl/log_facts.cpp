@@ -147,6 +147,8 @@ std::optional<RankLine> readRankLine(std::string_view text) {
       line.ranks < 1 || line.ranks > kMaxRank || line.rank < 0 || line.rank >= line.ranks) {
     return std::nullopt;
   }
+  number("nNodes", line.nodes);
+  line.nodes = std::clamp(line.nodes, 0, line.ranks);
   number("cudaDev", line.device);
   number("nvmlDev", line.nvmlDevice);
   line.busId = wordAfter(body, "busId");

@@ -18,6 +18,7 @@ struct RankLine {
   std::string_view comm;
   int rank = 0;
   int ranks = 0;
+  int nodes = 0;  ///< 0 = not said
   int device = -1;
   int nvmlDevice = -1;
   std::string_view busId = {};

@@ -239,6 +239,7 @@ private:
                            .device = instance.line.nvmlDevice,
                            .busId = std::string(instance.line.busId)};
       addHost(made, process);
+      made.nodes = std::max(made.nodes, instance.line.nodes);
       facts.push_back(&instance.facts);
     }
     joinFacts(made, facts);

@@ -398,6 +398,7 @@ private:
     if (const int known = instanceOf(process, line.comm); known >= 0 && isSame(m_instances[known].line)) {
       Instance& instance = m_instances[known];
       if (line.isLayout) {
+        instance.line.nodes = line.nodes;
         thread.instance = known;
         return;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,7 +92,8 @@ struct Communicator {
   std::string id = {};  ///< NCCL's commId; empty = not said
   int ranks = 0;
   std::vector<RankPlace> places = {};   ///< by rank
-  std::vector<std::string> hosts = {};  ///< in the order of their lowest rank
+  std::vector<std::string> hosts = {};  ///< that the logs name, in the order of their lowest rank
+  int nodes = 0;                        ///< as a line says them; 0 = not said
   int channels = 0;                     ///< 0 = not said
   std::vector<LoggedRing> rings = {};   ///< those that are known, by channel
   std::vector<LoggedTree> trees = {};
@@ -104,6 +106,9 @@ struct Communicator {
   std::vector<Estimate> estimates = {};
   std::vector<std::string> missing = {};  ///< sentences with the variable to set
   std::vector<std::string> notes = {};
+
+  /// Logs of some ranks alone do not name all hosts.
+  [[nodiscard]] int hostCount() const { return std::max(nodes, static_cast<int>(hosts.size())); }
 };
 
 struct Run {

@@ -65,6 +65,7 @@ private slots:
   void importRun();
   void mixedLines();
   void tableAlone();
+  void hostsOfOneLog();
   void ringsAsSchedule();
   void badRuns_data();
   void badRuns();
@@ -272,6 +273,15 @@ void TestCliNccl::tableAlone() {
   QVERIFY(fabric["rings"].isNull());
   QCOMPARE(fabric["choices"].toArray().size(), 6);
   QVERIFY(!outcome.json()["missing"].toArray().isEmpty());
+}
+
+/// A log of one rank names its own host alone.
+void TestCliNccl::hostsOfOneLog() {
+  const Outcome outcome = run({"import-run", "-"},
+                              "box1:1:2 [0] NCCL INFO comm 0x5639 rank 0 nRanks 24 nNodes 3 localRanks 8 localRank 0 "
+                              "MNNVL 0\n");
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QVERIFY2(outcome.out.contains("24 ranks on 3 hosts (box1 and others)"), outcome.out.constData());
 }
 
 void TestCliNccl::ringsAsSchedule() {

@@ -376,7 +376,7 @@ void MeasuredPanel::tell() {
     text = log.version.empty() ? QString() : QString::fromStdString(log.library + " " + log.version);
     if (const nccl::Communicator* communicator = m_import->run->largest()) {
       text += (text.isEmpty() ? QString() : u" · "_s) + counted(communicator->ranks, tr("rank"), tr("ranks")) +
-              tr(" on ") + counted(static_cast<qsizetype>(communicator->hosts.size()), tr("host"), tr("hosts"));
+              tr(" on ") + counted(communicator->hostCount(), tr("host"), tr("hosts"));
     }
   } else if (m_job.isRunning()) {
     text = tr("Comparing…");
