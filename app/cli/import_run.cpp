@@ -51,16 +51,11 @@ Json communicatorJson(const nccl::Communicator& communicator) {
   for (const nccl::RankPlace& place : communicator.places) {
     places.push_back({{"host", place.host}, {"device", place.device}, {"bus_id", place.busId}});
   }
-  Json json = {{"id", communicator.id},
-               {"ranks", communicator.ranks},
-               {"hosts", communicator.hosts},
-               {"host_count", communicator.hostCount()},
-               {"places", std::move(places)},
-               {"channels", communicator.channels},
-               {"rings", Json::array()},
-               {"ring_channels", Json::array()},
-               {"trees", Json::array()},
-               {"tree_channels", Json::array()},
+  Json json = {{"id", communicator.id},       {"ranks", communicator.ranks},
+               {"hosts", communicator.hosts}, {"host_count", communicator.hostCount()},
+               {"places", std::move(places)}, {"channels", communicator.channels},
+               {"rings", Json::array()},      {"ring_channels", Json::array()},
+               {"trees", Json::array()},      {"tree_channels", Json::array()},
                {"choices", Json::array()}};
   for (const nccl::LoggedRing& ring : communicator.rings) {
     json["rings"].push_back(ring.ranks);
@@ -165,6 +160,7 @@ void describeMeasurements(const workflow::ImportedRun& run, Report& report) {
   for (const workflow::MeasuredRun& measured : run.measured) {
     Json rows = Json::array();
     report.text += "measured: " + oneLine(measured.name) +
+                   (measured.line > 0 ? ", line " + std::to_string(measured.line) : "") +
                    (measured.collective.empty() ? "" : ", " + oneLine(measured.collective)) + "\n" +
                    formatted("  %16s  %12s  %12s\n", "size (B)", "time (us)", "algbw (GB/s)");
     for (const io::NcclRow& row : measured.rows) {
@@ -175,12 +171,15 @@ void describeMeasurements(const workflow::ImportedRun& run, Report& report) {
       rows.push_back({{"size", row.size},
                       {"time_us", time->time.count()},
                       {"algbw", time->algbw.gigabytesPerSecond()},
-                      {"busbw", time->busbw.gigabytesPerSecond()}});
-      report.text += formatted("  %16lld  %12.2f  %12.2f\n", static_cast<long long>(row.size), time->time.count(),
-                               time->algbw.gigabytesPerSecond());
+                      {"busbw", time->busbw.gigabytesPerSecond()},
+                      {"wrong", orNull(time->wrong)}});
+      report.text += formatted("  %16lld  %12.2f  %12.2f%s\n", static_cast<long long>(row.size), time->time.count(),
+                               time->algbw.gigabytesPerSecond(), time->wrong.value_or(0) > 0 ? "  wrong results" : "");
     }
     report.json["measured"].push_back({{"file", measured.name},
+                                       {"line", measured.line},
                                        {"collective", measured.collective},
+                                       {"fits", measured.fits},
                                        {"ranks", measured.ranks},
                                        {"rows", std::move(rows)}});
   }
@@ -303,13 +302,21 @@ void describeSizes(const std::vector<workflow::RunSize>& sizes, const workflow::
   }
 }
 
+/// "out.txt", or "out.txt:7" where the file holds several runs.
+std::string shortName(const workflow::ImportedRun& run, const workflow::MeasuredRun& measured) {
+  const auto isSameFile = [&](const workflow::MeasuredRun& other) { return other.name == measured.name; };
+  const bool isAlone = std::count_if(run.measured.begin(), run.measured.end(), isSameFile) < 2;
+  return oneLine(measured.name.substr(measured.name.find_last_of('/') + 1)) +
+         (isAlone || measured.line == 0 ? "" : ":" + std::to_string(measured.line));
+}
+
 /// Several measurements of one collective beside each other: as the folder of `export --target nccl-bundle` makes them.
 void describeRuns(const workflow::ImportedRun& run, const workflow::RunOnFabric& on, Json& json, Report& report) {
   constexpr std::size_t kMaxRuns = 8;
   json["runs"] = Json::array();
   std::vector<const workflow::MeasuredRun*> runs;
   for (const workflow::MeasuredRun& measured : run.measured) {
-    if ((measured.collective.empty() || measured.collective == toString(on.collective)) && runs.size() < kMaxRuns) {
+    if (workflow::mayBeOf(measured, toString(on.collective)) && runs.size() < kMaxRuns) {
       runs.push_back(&measured);
     }
   }
@@ -320,7 +327,7 @@ void describeRuns(const workflow::ImportedRun& run, const workflow::RunOnFabric&
   std::string head = formatted("  %14s  %10s", "algbw (GB/s)", "bound");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     json["runs"].push_back(runs[i]->name);
-    head += formatted("  %14s", oneLine(runs[i]->name.substr(runs[i]->name.find_last_of('/') + 1)).c_str());
+    head += formatted("  %14s", shortName(run, *runs[i]).c_str());
     for (const io::NcclRow& row : runs[i]->rows) {
       if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
         rows[row.size].resize(runs.size());
@@ -382,14 +389,20 @@ void describeLost(const fabric::Fabric& fabric, const workflow::LostTime& lost, 
   }
 }
 
+void describeDoubts(const std::vector<Finding>& doubts, Report& report) {
+  report.text += lines(doubts);
+  for (Json& doubt : toJson(doubts)) {
+    report.json["doubts"].push_back(std::move(doubt));
+  }
+}
+
 /// NCCL's rings and trees beside the bound, and what each choice loses.
 Outcome describeOnFabric(const ImportRunOptions& options, const workflow::ImportedRun& run, bool json,
                          const Progress& progress, Report& report) {
   if (run.largest() == nullptr && run.graphs.empty() && run.measured.empty() && run.calls.empty() && run.ras.empty()) {
     return Error{ErrorCode::badInput, "the files say nothing of a run", "give a log of NCCL_DEBUG=INFO"};
   }
-  const auto collective = options.collective.empty() ? Result<Collective>(workflow::collectivesOf(run).front())
-                                                     : workflow::readCollective(options.collective);
+  const auto collective = workflow::comparedCollective(run, options.collective);
   if (!collective) {
     return collective.error();
   }
@@ -426,6 +439,7 @@ Outcome describeOnFabric(const ImportRunOptions& options, const workflow::Import
   describeSizes(sizes, *on, measured["choices"], report);
   describeRuns(run, *on, measured, report);
   describeLost(fabric, workflow::lostTime(run, *on, sizes), measured, report);
+  describeDoubts(workflow::doubtsOn(run, *on, fabric.gpuCount(), sizes), report);
   report.json["fabric"] = std::move(measured);
   if (!options.output.empty()) {
     const auto schedule = workflow::ringSchedule(fabric, channels->rings, *collective, 0, "nccl-run", progress);
@@ -470,6 +484,8 @@ Result<Report> run(const ImportRunOptions& options, bool json, const Progress& p
     describeCommunicator(communicator, report);
   }
   describeMeasurements(*imported, report);
+  report.json["doubts"] = Json::array();
+  describeDoubts(imported->doubts, report);
   describeRas(*imported, report);
   report.json["graphs"] = Json::array();
   for (const workflow::NamedGraphs& graphs : imported->graphs) {

@@ -129,7 +129,7 @@ Result<workflow::MeasuredRun> loadMeasured(const std::string& file, const workfl
   if (!text) {
     return text.error();
   }
-  auto run = workflow::readMeasuredRun(*text, inputName(file));
+  auto run = workflow::readMeasuredRun(*text, inputName(file), playable.subject->collectiveName());
   if (!run) {
     return run;
   }

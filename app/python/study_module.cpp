@@ -352,8 +352,7 @@ struct RunHere {
 
 Outcome putOnFabric(const fabric::Fabric& fabric, const std::string& collective, RunHere& here,
                     const Progress& progress) {
-  const auto wanted = collective.empty() ? Result<Collective>(workflow::collectivesOf(here.run).front())
-                                         : workflow::readCollective(collective);
+  const auto wanted = workflow::comparedCollective(here.run, collective);
   if (!wanted) {
     return wanted.error();
   }

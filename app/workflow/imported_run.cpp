@@ -2,6 +2,7 @@
 #include "workflow/imported_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/counted.hpp"
@@ -25,32 +26,6 @@ bool startsWithElement(std::string_view text, std::string_view element) {
          text.substr(0, std::min<std::size_t>(text.size(), 4096)).find(element) != std::string_view::npos;
 }
 
-/// The lines of a table of nccl-tests in what a job printed.
-std::string tableLines(std::string_view text) {
-  std::string lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    if (const std::size_t tag = line.find("]<stdout>:"); line.starts_with('[') && tag != std::string_view::npos) {
-      line = line.substr(tag + std::string_view("]<stdout>:").size());
-    }
-    if (line.find(" NCCL ") != std::string_view::npos) {
-      continue;
-    }
-    const std::size_t first = line.find_first_not_of(" \t");
-    if (first == std::string_view::npos) {
-      continue;
-    }
-    const bool isRow = line[first] >= '0' && line[first] <= '9' && line.find('.') != std::string_view::npos;
-    if (line[first] == '#' || isRow) {
-      lines += line;
-      lines += '\n';
-    }
-  }
-  return lines;
-}
-
 bool hasTable(std::string_view text) {
   return text.find("algbw") != std::string_view::npos && text.find("busbw") != std::string_view::npos;
 }
@@ -65,6 +40,12 @@ bool hasTableHead(std::string_view text) {
     }
   }
   return false;
+}
+
+void addMeasured(std::vector<MeasuredRun> runs, ImportedRun& run) {
+  const std::vector<Finding> doubts = doubtsOf(runs);
+  run.doubts.insert(run.doubts.end(), doubts.begin(), doubts.end());
+  std::move(runs.begin(), runs.end(), std::back_inserter(run.measured));
 }
 
 /// By rank of the communicator: that of the fabric. @pre both have as many
@@ -142,12 +123,16 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
     } else if (nccl::isLog(file.text)) {
       logs.push_back({file.text, file.name});
       if (hasTable(file.text)) {
-        if (auto table = readMeasuredRun(tableLines(file.text), file.name)) {
-          run.measured.push_back(*std::move(table));
+        if (auto tables = readMeasuredRuns(file.text, file.name)) {
+          addMeasured(*std::move(tables), run);
+        } else if (tables.error().where.line > 0) {
+          const Error& error = tables.error();
+          run.doubts.push_back(
+              {Severity::warning, error.code, "the table is not read: " + error.message, error.fix, error.where});
         }
       }
     } else {
-      auto measured = readMeasuredRun(file.text, file.name);
+      auto measured = readMeasuredRuns(file.text, file.name);
       if (!measured) {
         return Error{
             ErrorCode::badInput,
@@ -156,7 +141,7 @@ Result<ImportedRun> importRun(const std::vector<RunFile>& files) {
             "with -J, files of the Inspector, or an answer of RAS",
             {.file = file.name}};
       }
-      run.measured.push_back(*std::move(measured));
+      addMeasured(*std::move(measured), run);
     }
   }
   if (!logs.empty()) {

@@ -30,17 +30,31 @@ struct MeasuredTrace {
 /// A run of coppice-exec, or results of nccl-tests or NCCL's Inspector.
 struct MeasuredRun {
   std::string name;                        ///< of the file
-  std::string collective = {};             ///< empty = not said
+  std::string collective = {};             ///< empty = not clear
+  std::vector<std::string> fits = {};      ///< the collectives that fit a table's columns; empty = none is known to
   int ranks = 0;                           ///< 0 = not said
+  int line = 0;                            ///< where the run begins; 0 = not in a table
   std::string label = {};                  ///< why its times say nothing about the fabric; empty where they do
   std::vector<io::NcclRow> rows = {};      ///< ascending by size
   std::vector<MeasuredTrace> traces = {};  ///< by size, out of place first
   std::int64_t droppedEvents = 0;
 };
 
-/// Reads the records of coppice-exec (`run --json`, records.jsonl of a run's folder), what a program of nccl-tests
-/// printed or wrote with -J, or lines of NCCL's Inspector (of the collective with the most sizes). Errors: badInput with the line, limit.
-[[nodiscard]] Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName);
+/// Reads the records of coppice-exec (`run --json`, records.jsonl of a run's folder), what programs of nccl-tests
+/// printed or wrote with -J, or lines of NCCL's Inspector (of the collective with the most sizes). Tables of several
+/// runs stay apart. The answer is never empty. Errors: badInput with the line, limit.
+[[nodiscard]] Result<std::vector<MeasuredRun>> readMeasuredRuns(std::string_view text, const std::string& fileName);
+
+/// The first of them that may be of this collective; else the first. Errors: those of readMeasuredRuns.
+[[nodiscard]] Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName,
+                                                  std::string_view collective);
+
+/// It is said to be of this collective, or it is not clear and this one fits.
+[[nodiscard]] bool mayBeOf(const MeasuredRun& run, std::string_view collective);
+
+/// What is doubtful in the tables of a file: wrong results, a collective that is not clear or does not fit, several
+/// runs.
+[[nodiscard]] std::vector<Finding> doubtsOf(const std::vector<MeasuredRun>& runs);
 
 /// The measured run is of this collective and number of ranks, as far as it says. Errors: badInput.
 [[nodiscard]] Outcome checkSubject(const MeasuredRun& run, std::string_view collective, int ranks);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "nccl/tuning.hpp"
 #include "workflow/imported_run.hpp"
 #include "workflow/request.hpp"
@@ -17,9 +20,8 @@ nccl::TuningInput inputOf(const ImportedRun& run, const nccl::Communicator& comm
   if (run.expectation) {
     return run.expectation->tuning;
   }
-  return {.ranks = communicator.ranks,
-          .nodes = std::max(communicator.hostCount(), 1),
-          .channels = communicator.channels};
+  return {
+      .ranks = communicator.ranks, .nodes = std::max(communicator.hostCount(), 1), .channels = communicator.channels};
 }
 
 void findFaster(RunSize& size, const nccl::Communicator& communicator, const nccl::TuningInput& input,
@@ -63,6 +65,19 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const ncc
   }
 }
 
+/// Of each collective the first run of each file. A run that is not clear counts where it may be of this collective.
+std::vector<const MeasuredRun*> comparedRuns(const ImportedRun& run, std::string_view collective) {
+  std::set<std::pair<std::string, std::string>> seen;  // file, collective
+  std::vector<const MeasuredRun*> compared;
+  for (const MeasuredRun& measured : run.measured) {
+    const std::string is = measured.collective.empty() ? std::string(collective) : measured.collective;
+    if (mayBeOf(measured, is) && seen.emplace(measured.name, is).second) {
+      compared.push_back(&measured);
+    }
+  }
+  return compared;
+}
+
 }  // namespace
 
 std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
@@ -100,10 +115,10 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
     size.algbw = calls.algbw;
     size.slowestRank = calls.slowestRank;
   }
-  for (const MeasuredRun& measured : run.measured) {
+  for (const MeasuredRun* measured : comparedRuns(run, toString(on.collective))) {
     const std::string collective =
-        measured.collective.empty() ? std::string(toString(on.collective)) : measured.collective;
-    for (const io::NcclRow& row : measured.rows) {
+        measured->collective.empty() ? std::string(toString(on.collective)) : measured->collective;
+    for (const io::NcclRow& row : measured->rows) {
       if (const auto& time = row.outOfPlace ? row.outOfPlace : row.inPlace) {
         RunSize& size = at(collective, row.size);
         size.measured = time->time;
@@ -128,11 +143,15 @@ std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
   return all;
 }
 
-std::vector<Collective> collectivesOf(const ImportedRun& run) {
+namespace {
+
+/// Those that are named, by the number of their sizes.
+std::vector<Collective> namedCollectives(const ImportedRun& run) {
   RunOnFabric none;
+  none.collective = Collective::custom;  // stands for measurements that are not clear
   std::vector<std::pair<Collective, int>> counts;
   for (const RunSize& size : runSizes(run, none)) {
-    if (const auto collective = readCollective(size.collective)) {
+    if (const auto collective = readCollective(size.collective); collective && *collective != none.collective) {
       const auto known =
           std::find_if(counts.begin(), counts.end(), [&](const auto& each) { return each.first == *collective; });
       if (known != counts.end()) {
@@ -147,10 +166,102 @@ std::vector<Collective> collectivesOf(const ImportedRun& run) {
   for (const auto& [collective, unused] : counts) {
     collectives.push_back(collective);
   }
+  return collectives;
+}
+
+/// "allgather, alltoall" of tables that are not clear.
+std::vector<std::string> possibleCollectives(const ImportedRun& run) {
+  std::vector<std::string> possible;
+  for (const MeasuredRun& measured : run.measured) {
+    for (const std::string& each : measured.fits) {
+      if (measured.collective.empty() && std::find(possible.begin(), possible.end(), each) == possible.end()) {
+        possible.push_back(each);
+      }
+    }
+  }
+  return possible;
+}
+
+bool isUnclear(const MeasuredRun& measured) {
+  return measured.collective.empty() && measured.line > 0;
+}
+
+}  // namespace
+
+std::vector<Collective> collectivesOf(const ImportedRun& run) {
+  std::vector<Collective> collectives = namedCollectives(run);
+  for (const std::string& each : possibleCollectives(run)) {
+    const auto collective = readCollective(each);
+    if (collective && std::find(collectives.begin(), collectives.end(), *collective) == collectives.end()) {
+      collectives.push_back(*collective);
+    }
+  }
   if (collectives.empty()) {
     collectives.push_back(Collective::allreduce);
   }
   return collectives;
+}
+
+Result<Collective> comparedCollective(const ImportedRun& run, const std::string& asked) {
+  if (!asked.empty()) {
+    return readCollective(asked);
+  }
+  const auto unclear = std::find_if(run.measured.begin(), run.measured.end(), isUnclear);
+  if (unclear == run.measured.end() || !namedCollectives(run).empty()) {
+    return collectivesOf(run).front();
+  }
+  const Finding why = doubtsOf({*unclear}).front();
+  return Error{ErrorCode::badUsage, why.text, why.fix, why.where};
+}
+
+namespace {
+
+Finding doubt(std::string text, std::string fix, Place where = {}) {
+  return {Severity::warning, ErrorCode::badInput, std::move(text), std::move(fix), std::move(where)};
+}
+
+/// Runs of the collective with another number of ranks, or no run of it at all.
+void addOtherRuns(const ImportedRun& run, const std::string& collective, int gpus, std::vector<Finding>& doubts) {
+  bool isMeasured = run.measured.empty();
+  for (const MeasuredRun* measured : comparedRuns(run, collective)) {
+    const bool isOfIt = mayBeOf(*measured, collective);
+    isMeasured = isMeasured || isOfIt;
+    if (isOfIt && measured->ranks > 0 && measured->ranks != gpus) {
+      doubts.push_back(doubt("the run has " + counted(measured->ranks, "rank") + ", the fabric " + counted(gpus, "GPU"),
+                             "give the fabric that was run on; --gpus chooses some of its GPUs",
+                             {.file = measured->name, .line = measured->line}));
+    }
+  }
+  if (!isMeasured) {
+    doubts.push_back(doubt("no measured run is of " + collective, "choose the collective with -c"));
+  }
+}
+
+void addTooFast(const RunOnFabric& on, const std::vector<RunSize>& sizes, std::vector<Finding>& doubts) {
+  constexpr double kRounding = 0.005;  // algbw is printed with two places
+  const std::string collective(toString(on.collective));
+  const auto isAbove = [&](const RunSize& size) {
+    return size.collective == collective && size.algbw &&
+           size.algbw->gigabytesPerSecond() > toGBps(on.bound) + kRounding;
+  };
+  const auto first = std::find_if(sizes.begin(), sizes.end(), isAbove);
+  if (first != sizes.end()) {
+    doubts.push_back(doubt("more than the bound of " + collective + " was measured at " +
+                               counted(static_cast<std::int64_t>(std::count_if(first, sizes.end(), isAbove)), "size") +
+                               ", first at " + std::to_string(first->bytes) +
+                               " bytes: the collective or the fabric cannot be right",
+                           "choose the collective with -c, or give the fabric that was run on"));
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> doubtsOn(const ImportedRun& run, const RunOnFabric& on, int gpus,
+                              const std::vector<RunSize>& sizes) {
+  std::vector<Finding> doubts;
+  addOtherRuns(run, std::string(toString(on.collective)), gpus, doubts);
+  addTooFast(on, sizes, doubts);
+  return doubts;
 }
 
 }  // namespace coppice::workflow

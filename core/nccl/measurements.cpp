@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/failure.hpp"
+#include "io/table_collective.hpp"
 #include "nccl/log_facts.hpp"
 
 namespace coppice::nccl {
@@ -60,16 +61,10 @@ std::optional<io::NcclTime> halfIn(const json& row, const char* key) {
 /// The program's name, wherever a string of the settings ends with it.
 void findProgram(const json& value, std::string& collective, int depth) {
   constexpr int kMaxDepth = 4;
-  static constexpr std::pair<std::string_view, std::string_view> kPrograms[] = {
-      {"all_gather_perf", "allgather"}, {"reduce_scatter_perf", "reduce_scatter"},
-      {"all_reduce_perf", "allreduce"}, {"broadcast_perf", "broadcast"},
-      {"alltoall_perf", "alltoall"},    {"reduce_perf", "reduce"}};
   if (value.is_string()) {
-    const std::string& text = value.get_ref<const std::string&>();
-    for (const auto& [program, name] : kPrograms) {
-      if (collective.empty() && text.find(program) != std::string::npos) {
-        collective = name;
-      }
+    const auto named = io::collectiveOfProgram(value.get_ref<const std::string&>());
+    if (collective.empty() && named) {
+      collective = toString(*named);
     }
   } else if (value.is_structured() && depth < kMaxDepth) {
     for (const auto& [key, each] : value.items()) {

@@ -65,6 +65,9 @@ private slots:
   void importRun();
   void mixedLines();
   void tableAlone();
+  void doubts_data();
+  void doubts();
+  void comparedRun();
   void hostsOfOneLog();
   void ringsAsSchedule();
   void badRuns_data();
@@ -273,6 +276,63 @@ void TestCliNccl::tableAlone() {
   QVERIFY(fabric["rings"].isNull());
   QCOMPARE(fabric["choices"].toArray().size(), 6);
   QVERIFY(!outcome.json()["missing"].toArray().isEmpty());
+}
+
+void TestCliNccl::doubts_data() {
+  QTest::addColumn<QByteArray>("table");
+  QTest::addColumn<QString>("doubt");
+  const QByteArray ranks = "#  Rank  7 Group  0 Pid 1 on a device  7 [0x07] A100\n";
+  QTest::newRow("none") << ranks + "134217728 33554432 float sum -1 1162.2 115.49 202.11 0\n"
+                        << "";
+  QTest::newRow("wrong results")
+      << QByteArray("524288 131072 float sum -1 663.1 0.79 1.38 237858 569.4 0.92 1.61 1\n")
+      << "wrong results at 524288 bytes: 237858 elements out of place and 1 element in place";
+  QTest::newRow("above the bound") << QByteArray("134217728 33554432 float sum -1 590.1 227.45 398.04 0\n")
+                                   << "the collective or the fabric cannot be right";
+  QTest::newRow("other ranks") << QByteArray(
+                                      "#  Rank  3 Group  0 Pid 1 on a device  3 [0x07] A100\n"
+                                      "134217728 33554432 float sum -1 1162.2 115.49 173.24 0\n")
+                               << "the run has 4 ranks, the fabric 8 GPUs";
+  QTest::newRow("named wrongly") << QByteArray(
+                                        "# Collective test starting: all_reduce_perf\n"
+                                        "8589934592 268435456 float sum -1 32464 264.60 231.52 0\n")
+                                 << "the run is named allreduce, but its columns fit reduce_scatter";
+}
+
+/// On one DGX A100: 1200/7 GB/s for allreduce.
+void TestCliNccl::doubts() {
+  QFETCH(QByteArray, table);
+  QFETCH(QString, doubt);
+  const QStringList arguments{"import-run", "-", "--fabric", "preset:dgx-a100,boxes=1"};
+  const Outcome outcome = run(arguments, table);
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.out.contains("warning: "), !doubt.isEmpty());
+  QVERIFY2(outcome.out.contains(doubt.toUtf8()), outcome.out.constData());
+  QCOMPARE(run(arguments + QStringList{"--json"}, table).json()["doubts"].toArray().isEmpty(), doubt.isEmpty());
+}
+
+/// Of several runs in a file the first of the collective; a collective that is not clear is asked for.
+void TestCliNccl::comparedRun() {
+  const QByteArray head = "#size count type redop root time algbw busbw #wrong\n";
+  const QByteArray runs = head + "1048576 32768 float sum -1 50 20.97 18.35 0\n" + head +
+                          "1048576 262144 float sum -1 60 17.48 30.59 0\n" + head +
+                          "2097152 524288 float sum -1 70 29.96 52.43 0\n";
+  const QStringList arguments{"import-run", "-", "--fabric", "preset:dgx-a100,boxes=1", "--json"};
+  const auto compared = [&](const char* collective) {
+    const QJsonArray choices = run(arguments + QStringList{"-c", collective}, runs).in("fabric")["choices"].toArray();
+    return choices.size() == 1 ? choices[0]["measured_us"].toDouble() : 0;
+  };
+  QCOMPARE(compared("reduce_scatter"), 50.0);
+  QCOMPARE(compared("allreduce"), 60.0);
+  const Outcome listed = run({"import-run", "-"}, runs);
+  QVERIFY2(listed.out.contains("3 runs, from lines 1 (reduce_scatter), 3 (allreduce), 5 (allreduce)"),
+           listed.out.constData());
+  const QByteArray unclear = "1048576 32768 float none -1 37.84 27.71 24.25 N/A\n";
+  const Outcome refused = run(arguments, unclear);
+  VERIFY_TOLD(refused.code == 2, refused);
+  VERIFY_TOLD(refused.err.contains("fit several: allgather, alltoall") && refused.err.contains("-c allgather"),
+              refused);
+  VERIFY_TOLD(run(arguments + QStringList{"-c", "alltoall"}, unclear).code == 0, refused);
 }
 
 /// A log of one rank names its own host alone.

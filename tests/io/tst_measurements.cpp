@@ -41,8 +41,10 @@ class TestMeasurements : public QObject {
 private slots:
   /// Comments and lines of others are ignored; both halves are read.
   void table() {
-    const auto read = io::readNcclTable(kTable, "out.txt");
-    QVERIFY2(read, read ? "" : qPrintable(told(read.error())));
+    const auto tables = io::readNcclTables(kTable, "out.txt");
+    QVERIFY2(tables, tables ? "" : qPrintable(told(tables.error())));
+    QCOMPARE(tables->size(), std::size_t{1});
+    const io::NcclTable* read = &tables->front();
     QCOMPARE(read->rows.size(), std::size_t{2});
     QCOMPARE(read->ranks, 4);
     QVERIFY(!read->isSimulated);
@@ -69,19 +71,21 @@ private slots:
     const auto row = [](const char* name, const char* text, double time, double inPlace, const char* collective) {
       QTest::newRow(name) << QString::fromLatin1(text) << time << inPlace << QString::fromLatin1(collective);
     };
-    row("rows alone", "1048576 65536 float none -1 35.21 29.78 27.92 0 34.88 30.06 28.18 0\r\n", 35.21, 34.88, "");
-    row("rows alone, long", "1048576 65536 float none -1 12345 29.78 27.92 0 12346 30.06 28.18 0\n", 12345, 12346, "");
-    row("one half", "1048576 65536 float sum -1 35.21 29.78 27.92 0\n", 35.21, 0, "");
+    row("rows alone", "1048576 65536 float none -1 35.21 29.78 27.92 0 34.88 30.06 28.18 0\r\n", 35.21, 34.88,
+        "allgather");
+    row("rows alone, long", "1048576 65536 float none -1 12345 29.78 27.92 0 12346 30.06 28.18 0\n", 12345, 12346,
+        "allgather");
+    row("one half", "1048576 65536 float sum -1 35.21 29.78 27.92 0\n", 35.21, 0, "reduce_scatter");
     row("older columns, with errors",
         "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
         "     1048576        262144   float     sum    46.67   22.47   39.32  5e-07    44.58   23.52   41.16  5e-07\n",
-        46.67, 44.58, "");
+        46.67, 44.58, "allreduce");
     row("with shares of the bound",
         "#       size         count      type   redop    root     time   algbw   busbw #wrong  %bound     time   algbw "
         "  busbw #wrong  %bound\n"
         "     1048576         65536     float    none      -1    35.21   29.78   27.92      0   62.5    34.88   30.06  "
         " 28.18      0   63.1\n",
-        35.21, 34.88, "");
+        35.21, 34.88, "allgather");
     row("not run in place",
         "#size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
         "1048576 65536 float none -1 35.21 29.78 27.92 0 N/A N/A N/A N/A\n",
@@ -89,7 +93,7 @@ private slots:
     row("named", "# Collective test starting: reduce_scatter_perf\n1024 256 float sum -1 5.2 0.2 0.2 0 5.1 0.2 0.2 0\n",
         5.2, 5.1, "reduce_scatter");
     row("the last of one size", "1024 256 float sum -1 9.9 0.1 0.1 0\n1024 256 float sum -1 5.2 0.2 0.2 0\n", 5.2, 0,
-        "");
+        "allreduce");
   }
 
   void variants() {
@@ -97,13 +101,138 @@ private slots:
     QFETCH(double, time);
     QFETCH(double, inPlace);
     QFETCH(QString, collective);
-    const auto read = io::readNcclTable(text.toStdString(), "");
-    QVERIFY2(read, read ? "" : qPrintable(told(read.error())));
+    const auto tables = io::readNcclTables(text.toStdString(), "");
+    QVERIFY2(tables, tables ? "" : qPrintable(told(tables.error())));
+    QCOMPARE(tables->size(), std::size_t{1});
+    const io::NcclTable* read = &tables->front();
     QCOMPARE(read->rows.size(), std::size_t{1});
     QVERIFY(read->rows.front().outOfPlace);
     QCOMPARE(read->rows.front().outOfPlace->time.count(), time);
     QCOMPARE(read->rows.front().inPlace ? read->rows.front().inPlace->time.count() : 0, inPlace);
     QCOMPARE(QString::fromStdString(read->collective), collective);
+  }
+
+  void collectives_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("collective");
+    QTest::addColumn<QString>("fits");
+    const QByteArray old = "#       size         count    type";
+    const QByteArray halves = "     time   algbw   busbw  error     time   algbw   busbw  error\n";
+    const QByteArray head = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
+    const auto row = [](const char* name, const QByteArray& text, const char* collective, const char* fits) {
+      QTest::newRow(name) << QString::fromLatin1(text) << QString::fromLatin1(collective) << QString::fromLatin1(fits);
+    };
+    row("allgather, old",
+        old + halves +
+            "  8589934592     268435456   float    33646  255.31  223.39    N/A    32669  262.94  230.07    N/A\n",
+        "allgather", "allgather");
+    row("alltoall, old",
+        old + "   redop" + halves +
+            "  4294967296     134217728   float            16860  254.74  222.90    N/A    16678  257.53  225.34    "
+            "N/A\n",
+        "alltoall", "alltoall");
+    row("reduce_scatter, old",
+        old + "   redop" + halves +
+            "  8589934592     268435456   float     sum    32464  264.60  231.52    N/A    32502  264.29  231.25    "
+            "N/A\n",
+        "reduce_scatter", "reduce_scatter");
+    row("broadcast, old",
+        old + "    root" + halves +
+            "  8589934592    2147483648   float       0    36896  232.81  232.81    N/A    36599  234.70  234.70    "
+            "N/A\n",
+        "broadcast", "broadcast");
+    row("reduce", head + "8589934592 2147483648 float sum 0 37613 228.38 228.38 0\n", "reduce", "reduce");
+    row("allreduce", head + "134217728 33554432 float sum -1 590.1 227.45 398.04 0\n", "allreduce", "allreduce");
+    row("alltoall, which is not checked in place",
+        "1048576 32768 float none -1 37.84 27.71 24.25 0 31.79 32.99 28.86 N/A\n", "alltoall", "alltoall");
+    row("not checked", "1048576 32768 float none -1 37.84 27.71 24.25 N/A 31.79 32.99 28.86 N/A\n", "",
+        "allgather alltoall");
+    row("gather or scatter", "1048576 32768 float none 0 37.84 27.71 24.25 0\n", "", "gather scatter");
+    row("sendrecv", "1048576 262144 float none -1 37.84 27.71 27.71 0\n", "", "");
+    row("by a command",
+        "$ mpirun -np 8 ./build/alltoall_perf -b 8 -g 1\n"
+        "1048576 32768 float none -1 37.84 27.71 24.25 N/A 31.79 32.99 28.86 N/A\n",
+        "alltoall", "allgather alltoall");
+    row("by prose", "Run `alltoall_perf` first.\n134217728 33554432 float sum -1 590.1 227.45 398.04 0\n", "allreduce",
+        "allreduce");
+    row("named wrongly",
+        "# Collective test starting: all_reduce_perf\n8589934592 268435456 float sum -1 20464 419.76 367.29 0\n",
+        "allreduce", "reduce_scatter");
+    row("of coppice-exec",
+        "# ring: alltoall on 8 ranks, up to 4 threadblocks\n1048576 32768 float none -1 38 27.71 24.25 0\n", "alltoall",
+        "allgather alltoall");
+  }
+
+  /// By the reduction, the root, the count of a shard, busbw by algbw, and what is checked.
+  void collectives() {
+    QFETCH(QString, text);
+    QFETCH(QString, collective);
+    QFETCH(QString, fits);
+    const auto tables = io::readNcclTables(text.toStdString(), "t.txt");
+    QVERIFY2(tables, tables ? "" : qPrintable(told(tables.error())));
+    QCOMPARE(QString::fromStdString(tables->front().collective), collective);
+    QStringList fitting;
+    for (const std::string& each : tables->front().fits) {
+      fitting << QString::fromStdString(each);
+    }
+    QCOMPARE(fitting.join(' '), fits);
+  }
+
+  void runs_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("runs");
+    const QString threads = u"# nThread 1 nGpus 8 minBytes 8 maxBytes 1024\n"_s;
+    const QString head = u"#size count type redop root time algbw busbw #wrong\n"_s;
+    const QString shards = u"8589934592 268435456 float sum -1 20464 419.76 367.29 0\n"_s;
+    const QString whole = u"8589934592 2147483648 float sum -1 20464 419.76 734.58 0\n"_s;
+    QTest::newRow("two headers") << head + shards + head + whole << u"1 reduce_scatter 0, 3 allreduce 0"_s;
+    QTest::newRow("two lines of threads") << threads + head + shards + "# Avg bus bandwidth\n" + threads + whole
+                                          << u"1 reduce_scatter 0, 5 allreduce 0"_s;
+    QTest::newRow("a command") << shards + u"$ ./all_reduce_perf -g 8\n"_s + threads + head + whole
+                               << u"1 reduce_scatter 0, 2 allreduce 0"_s;
+    QTest::newRow("ranks of the second") << shards + "#  Rank  0 Pid 1 on a\n#  Rank  7 Pid 1 on a\n" + head + whole
+                                         << u"1 reduce_scatter 0, 2 allreduce 8"_s;
+    QTest::newRow("the first printed no row")
+        << "./reduce_scatter_perf\n" + threads + head + "./all_reduce_perf\n" + threads + head + whole
+        << u"4 allreduce 0"_s;
+    QTest::newRow("one") << threads + u"# Collective test starting: reduce_scatter_perf\n"_s + head + shards + shards
+                         << u"1 reduce_scatter 0"_s;
+  }
+
+  /// A table for each run, with the line where it begins and its ranks.
+  void runs() {
+    QFETCH(QString, text);
+    QFETCH(QString, runs);
+    const auto tables = io::readNcclTables(text.toStdString(), "t.txt");
+    QVERIFY2(tables, tables ? "" : qPrintable(told(tables.error())));
+    QStringList found;
+    for (const io::NcclTable& table : *tables) {
+      QCOMPARE(table.rows.size(), std::size_t{1});
+      found << u"%1 %2 %3"_s.arg(table.line).arg(QString::fromStdString(table.collective)).arg(table.ranks);
+    }
+    QCOMPARE(found.join(u", "_s), runs);
+  }
+
+  void launchers_data() {
+    QTest::addColumn<QString>("tag");
+    for (const char* tag : {"0: ", "12: ", "[0] ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "nccl-launcher-abc: ",
+                            "2025-03-03T10:11:12.345Z ", "[pod/test-7/nccl] ", "\x1b[32m"}) {
+      QTest::newRow(tag) << QString::fromLatin1(tag);
+    }
+  }
+
+  void launchers() {
+    QFETCH(QString, tag);
+    QString text;
+    for (const QByteArray& line : QByteArray(kTable).split('\n')) {
+      text += tag + QString::fromLatin1(line) + '\n';
+    }
+    const auto tables = io::readNcclTables(text.toStdString(), "t.txt");
+    QVERIFY2(tables, tables ? "" : qPrintable(told(tables.error())));
+    QCOMPARE(tables->size(), std::size_t{1});
+    QCOMPARE(tables->front().rows.size(), std::size_t{2});
+    QCOMPARE(tables->front().ranks, 4);
+    QCOMPARE(tables->front().rows.front().outOfPlace->time.count(), 69.31);
   }
 
   void faults_data() {
@@ -125,7 +254,7 @@ private slots:
     QFETCH(QString, text);
     QFETCH(QString, part);
     QFETCH(int, line);
-    const auto read = io::readNcclTable(text.toStdString(), "t.txt");
+    const auto read = io::readNcclTables(text.toStdString(), "t.txt");
     QVERIFY(!read);
     QVERIFY2(told(read.error()).contains(part), qPrintable(told(read.error())));
     QVERIFY(!read.error().fix.empty());

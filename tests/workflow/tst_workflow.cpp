@@ -648,7 +648,7 @@ private slots:
         test::recordedEvents(*shared, [](const program::StepPlace& place) { return place.rank == 3 ? 9'000 : 1'000; });
     records +=
         program::writeRecord(program::TraceRecord{.size = 4096, .inPlace = true, .events = events, .dropped = 2});
-    const auto run = readMeasuredRun(records, "records.jsonl");
+    const auto run = readMeasuredRun(records, "records.jsonl", "allgather");
     QVERIFY2(run, run ? "" : describe(run.error()).c_str());
     QCOMPARE(run->rows.size(), std::size_t{1});
     QCOMPARE(run->rows.front().inPlace->time.count(), 11.0);
@@ -679,7 +679,7 @@ private slots:
   void measuredFaults() {
     QFETCH(QByteArray, text);
     QFETCH(int, line);
-    const auto run = readMeasuredRun(text.toStdString(), "r");
+    const auto run = readMeasuredRun(text.toStdString(), "r", "allreduce");
     QVERIFY(!run);
     QCOMPARE(run.error().where.line, line);
     QVERIFY(!run.error().fix.empty());

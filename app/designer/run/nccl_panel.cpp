@@ -402,6 +402,9 @@ void NcclPanel::tell() {
     for (const std::string& missing : m_view->run->missing) {
       lines << tr("Missing: %1").arg(QString::fromStdString(missing));
     }
+    for (const Finding& doubt : m_view->run->doubts) {
+      lines << QString::fromStdString(describe(doubt));
+    }
     for (const nccl::RasStatus& status : m_view->run->ras) {
       for (const std::string& problem : status.problems) {
         lines << tr("RAS: %1").arg(QString::fromStdString(problem));

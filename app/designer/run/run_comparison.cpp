@@ -33,14 +33,13 @@ Outcome read(RunComparison& comparison, const Progress& progress) {
     }
     text = *std::move(file);
   }
-  auto run = workflow::readMeasuredRun(text, source.title.toStdString());
+  const ScheduleResult& result = *comparison.result;
+  const std::string_view collective = toString(schedule::collectiveOf(result.schedule));
+  auto run = workflow::readMeasuredRun(text, source.title.toStdString(), collective);
   if (!run) {
     return run.error();
   }
-  const ScheduleResult& result = *comparison.result;
-  if (Outcome fits =
-          workflow::checkSubject(*run, toString(schedule::collectiveOf(result.schedule)), result.fabric->gpuCount());
-      !fits) {
+  if (Outcome fits = workflow::checkSubject(*run, collective, result.fabric->gpuCount()); !fits) {
     return fits;
   }
   if (!source.schedule.isEmpty() && !source.schedule.endsWith(u".xml"_s)) {
