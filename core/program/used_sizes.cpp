@@ -98,6 +98,13 @@ std::optional<SizeSweep> sweepFrom(std::int64_t start, const SizeFacts& facts, R
   return sweep;
 }
 
+/// The least multiple of the base that is not below the window; for gather and scatter the window is of one rank's
+/// part.
+std::int64_t firstFromWindow(std::int64_t base, const SizeFacts& facts) {
+  const std::int64_t step = countOf(facts) == Count::part ? base / facts.ranks : base;
+  return step <= 0 || facts.minBytes <= step ? base : timesOrMost(base, (facts.minBytes - 1) / step + 1);
+}
+
 /// Whether every power of two that is large enough divides well, the window aside.
 bool dividesPowersOfTwo(const SizeFacts& facts, Runtime runtime) {
   if (isPowerOfTwo(facts.chunks) && (countOf(facts) == Count::whole || isPowerOfTwo(facts.ranks))) {
@@ -172,7 +179,11 @@ UsedSizes usedSizes(const SizeFacts& facts, Runtime runtime) {
     used.powersOfTwo = used.sweep.has_value();
   }
   if (!used.powersOfTwo) {
-    used.sweep = sweepFrom(baseBytes(facts, runtime), facts, runtime);
+    const std::int64_t base = baseBytes(facts, runtime);
+    used.sweep = sweepFrom(base, facts, runtime);
+    if (!used.sweep) {  // a window that no doubled base meets
+      used.sweep = sweepFrom(firstFromWindow(base, facts), facts, runtime);
+    }
   }
   return used;
 }

@@ -74,7 +74,12 @@ void TestUsedSizes::sizes_data() {
   row("allgather, 12 x 8, bytes", facts(Collective::allgather, 12, 96), msccl, 96, true, true, 256);
   row("allreduce, 12 x 1", facts(Collective::allreduce, 12, 12), azure, 12, false, false, 48);
   row("window above", facts(Collective::allreduce, 16, 128, kKiB * kKiB), azure, 128, false, true, kKiB * kKiB);
-  row("window without a power of two", facts(Collective::allreduce, 16, 128, 1030, 2000), azure, 128, false, false, 0);
+  row("window without a power of two", facts(Collective::allreduce, 16, 128, 1030, 2000), azure, 128, false, false,
+      1536);
+  row("window between powers of two", facts(Collective::allreduce, 16, 128, 32769, 40959), azure, 128, false, false,
+      33280);
+  row("window without a multiple", facts(Collective::allreduce, 16, 128, 1030, 1500), azure, 128, false, false, 0);
+  row("window of a part", facts(Collective::gather, 16, 3, 97, 160), azure, 48, false, false, 2304);
   row("window of one size", facts(Collective::allreduce, 16, 128, 1024, 1024), azure, 128, false, true, 1024);
   row("MSCCL leaves the last size out", facts(Collective::allreduce, 16, 128, 1024, 1024), msccl, 128, false, false, 0);
   row("no end", facts(Collective::allreduce, 16, 128, 0, 0), rccl, 128, false, true, 512);
