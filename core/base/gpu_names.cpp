@@ -27,6 +27,40 @@ constexpr GpuKind kKinds[] = {{"b300", 103, 148},   {"b200", 100, 148},  {"dgx h
                               {"ndv2", 70, 80},     {"mi355", 0, 256},   {"mi325", 0, 304},     {"mi300", 0, 304},
                               {"mi250", 0, 104},    {"mi50", 0, 60}};
 
+struct LinkRate {
+  std::string_view name;  ///< in lower case
+  std::int64_t numerator;
+  std::int64_t denominator;  ///< GB/s of one link in each direction
+};
+
+constexpr LinkRate kLinkRates[] = {
+    {"gb300", 50, 1},      {"b300", 50, 1},      {"gb200", 50, 1},    {"b200", 50, 1},    {"b100", 50, 1},
+    {"gh200", 25, 1},      {"h200", 25, 1},      {"h100", 25, 1},     {"h800", 25, 1},    {"h20", 25, 1},
+    {"a100", 25, 1},       {"a800", 25, 1},      {"a30", 25, 1},      {"v100", 25, 1},    {"v100s", 25, 1},
+    {"gv100", 25, 1},      {"titan rtx", 25, 1}, {"rtx 2080", 25, 1}, {"p100", 20, 1},    {"a40", 225, 16},
+    {"rtx 3090", 225, 16}, {"a6000", 225, 16},   {"a5500", 225, 16},  {"a5000", 225, 16}, {"a4500", 225, 16},
+    {"mi355x", 384, 5},    {"mi350x", 384, 5},   {"mi325x", 64, 1},   {"mi308x", 64, 1},  {"mi300x", 64, 1},
+    {"mi300a", 64, 1},     {"mi250x", 50, 1},    {"mi250", 50, 1},    {"mi210", 50, 1},   {"mi100", 46, 1},
+    {"mi60", 46, 1},       {"mi50", 46, 1}};
+
+/// Between characters that are neither letters nor digits.
+bool hasWord(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !isAlphanumeric(text[at - 1])) && (end == text.size() || !isAlphanumeric(text[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string printedName(std::string_view name) {
+  std::string out(name);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return out;
+}
+
 std::string plain(std::string_view text) {
   std::string names = lowered(text);
   std::replace_if(
@@ -63,6 +97,24 @@ std::optional<int> namedCapability(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<NamedLinkRate> namedLinkRate(std::string_view text) {
+  const std::string names = plain(text);
+  std::optional<NamedLinkRate> found;
+  for (const LinkRate& kind : kLinkRates) {
+    if (!hasWord(names, kind.name)) {
+      continue;
+    }
+    const Rational rate(kind.numerator, kind.denominator);
+    if (found && found->gigabytes != rate) {
+      return std::nullopt;
+    }
+    if (!found) {
+      found = NamedLinkRate{printedName(kind.name), rate};
+    }
+  }
+  return found;
 }
 
 int namedMultiprocessors(std::string_view text) {

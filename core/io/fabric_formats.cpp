@@ -290,7 +290,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
   if (looksLikeNvlinkStatus(glance)) {
     return FabricFormat::nvidiaSmi;
   }
-  if (glance.find("GPU0") != std::string_view::npos && looksLikePeerAccess(glance)) {
+  if (glance.find("GPU0") != std::string_view::npos && looksLikePeerAccess(glance) && !looksLikeGpuMatrix(glance)) {
     return FabricFormat::nvlinkDomains;
   }
   if (looksLikeMatrixOfGpus(glance) && !start.starts_with("compute_nodes")) {

@@ -10,9 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.hpp"
 #include "base/checked.hpp"
 #include "base/failure.hpp"
+#include "base/gpu_names.hpp"
 #include "base/text.hpp"
+#include "io/nvlink_domains.hpp"
 #include "io/nvlink_status.hpp"
 #include "io/pasted_text.hpp"
 #include "io/text_place.hpp"
@@ -107,10 +110,20 @@ bool isGpuName(std::string_view name) {
          std::all_of(name.begin() + 3, name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// A row of the matrix: a GPU, and a cell of NVLink or nearness.
+bool isMatrixRow(const std::vector<std::string_view>& words) {
+  return words.size() > 1 && isGpuName(words[0]) && std::any_of(words.begin() + 1, words.end(), [](auto word) {
+           const std::vector<Cell> cells = parseCells(word);
+           return !cells.empty() && cells.front().near != Near::self;
+         });
+}
+
 class Matrix {
 public:
   Matrix(std::string_view text, std::string fileName)
-      : m_clean(withoutCommas(terminalText(text, "GPU"))), m_fileName(std::move(fileName)) {
+      : m_clean(withoutPeerAccess(withoutCommas(terminalText(text, "GPU")))),
+        m_fileName(std::move(fileName)),
+        m_hasPeerAccess(looksLikePeerAccess(text)) {
     parse();
   }
 
@@ -124,6 +137,18 @@ public:
   [[nodiscard]] const std::string& place(int device) const { return m_places[device]; }
   /// The text is of `topo -mp`, which shows PCIe alone: its legend lacks NV#, or the command line is there.
   [[nodiscard]] bool hidesNvlink() const { return m_hasCommandMp || (m_hasLegend && !m_hasNvlinkLegend); }
+  /// The lines that say what the GPUs are, such as "GPU 0: NVIDIA B200".
+  [[nodiscard]] std::string gpuLines() const {
+    std::string lines;
+    for (const std::string_view line : linesIn(m_clean)) {
+      if (trimmed(line).starts_with("GPU") || line.find("NVIDIA ") != line.npos || line.find("Tesla ") != line.npos) {
+        lines.append(line).append("\n");
+      }
+    }
+    return lines;
+  }
+  /// A table of `topo -p2p` is beside the matrix.
+  [[nodiscard]] bool hasPeerAccess() const { return m_hasPeerAccess; }
   /// "mlx5_0" for NIC0 if the legend says so.
   [[nodiscard]] std::string legend(int device) const {
     const auto found = m_legend.find(name(device));
@@ -315,6 +340,7 @@ private:
 
   std::string m_clean;
   std::string m_fileName;
+  bool m_hasPeerAccess = false;
   std::vector<std::string> m_names;
   enum class Affinity { cpus, numa };
 
@@ -335,6 +361,10 @@ public:
       : m_matrix(matrix), m_fileName(fileName), m_options(options) {}
 
   Result<ImportResult> run() {
+    if (m_matrix.hasPeerAccess()) {
+      tell(Severity::note, "the table of nvidia-smi topo -p2p beside the matrix is left out",
+           "give it in a file of its own as well: coppice-cli import topo-m.txt topo-p2p.txt");
+    }
     addDevices();
     addNvlinks();
     addTree();
@@ -474,6 +504,16 @@ private:
   }
 
   Bandwidth linkRate() {
+    if (const auto named = namedLinkRate(m_matrix.gpuLines()); named && !m_options.linkBandwidth) {
+      const Bandwidth rate(named->gigabytes);
+      m_taken.linkSource = NumberSource::table;
+      m_taken.linkDetail = "NVIDIA's data sheet of " + named->gpu + ", which is named";
+      tell(Severity::note,
+           "an NVLink of " + named->gpu + ", which the text names, has " + toExactText(rate) +
+               " GB/s per direction by its data sheet",
+           "give the link bandwidth if this is wrong");
+      return rate;
+    }
     m_taken.linkSource = NumberSource::guess;
     m_taken.linkDetail = "by " + std::to_string(m_linksPerGpu) + " NVLinks per GPU";
     if (m_options.linkBandwidth) {
@@ -635,6 +675,12 @@ Outcome checkOptions(const NvidiaSmiOptions& options) {
 }
 
 }  // namespace
+
+bool looksLikeGpuMatrix(std::string_view text) {
+  const std::string plain = terminalText(text.substr(0, std::size_t{1} << 20), "GPU");
+  const std::vector<std::string_view> lines = linesIn(plain);
+  return std::any_of(lines.begin(), lines.end(), [](auto line) { return isMatrixRow(wordsOf(line)); });
+}
 
 Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fileName,
                                    const NvidiaSmiOptions& options) {

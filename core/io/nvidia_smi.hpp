@@ -31,6 +31,9 @@ struct NvidiaSmiOptions {
   int linksPerGpu = 0;  ///< most NVLinks a GPU has (4 P100, 6 V100, 12 A100, 18 H100 and B200); 0 = unknown, 18
 };
 
+/// The text has a row of `nvidia-smi topo -m` with a cell that is not of `topo -p2p`.
+[[nodiscard]] bool looksLikeGpuMatrix(std::string_view text);
+
 /// Reads the text of `nvidia-smi topo -m`: a line of column heads, then one row per device, cells X, NV#, PIX, PXB,
 /// PHB, NODE, SYS (SOC in old drivers), affinity columns, and the legends. Tabs, spaces and terminal colour codes are
 /// all tolerated; lines before the heads are ignored. A device that is not GPU<n> is a NIC.

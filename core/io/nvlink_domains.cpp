@@ -78,6 +78,12 @@ bool isPeerRow(const std::vector<std::string_view>& words) {
          std::any_of(words.begin() + 1, words.end(), [](std::string_view word) { return word != "X"; });
 }
 
+/// Heads of topo -p2p: GPUs alone.
+bool areHeads(const std::vector<std::string_view>& words) {
+  return !words.empty() &&
+         std::all_of(words.begin(), words.end(), [](std::string_view word) { return gpuOfName(word).has_value(); });
+}
+
 /// "node7" of "node7: rest"; the rest is left. A field of nvidia-smi has blanks before its colon.
 std::string takeHost(std::string_view& line) {
   const std::size_t colon = line.find(':');
@@ -220,7 +226,7 @@ private:
     if (words.empty() || !gpuOfName(words[0])) {
       return false;
     }
-    if (std::all_of(words.begin(), words.end(), [](std::string_view word) { return gpuOfName(word).has_value(); })) {
+    if (areHeads(words)) {
       host.heads.clear();
       for (const std::string_view word : words) {
         host.heads.push_back(*gpuOfName(word));
@@ -285,14 +291,26 @@ bool looksLikeNvlinkDomains(std::string_view text) {
 }
 
 bool looksLikePeerAccess(std::string_view text) {
-  const std::string lines = terminalLines(text.substr(0, std::size_t{1} << 20), "GPU");
-  bool hasRow = false;
-  for (std::string_view rest = lines; !rest.empty() && !hasRow;) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    hasRow = isPeerRow(wordsOf(rest.substr(0, end)));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  const std::string plain = terminalLines(text.substr(0, std::size_t{1} << 20), "GPU");
+  const std::vector<std::string_view> lines = linesIn(plain);
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) { return isPeerRow(wordsOf(line)); });
+}
+
+std::string withoutPeerAccess(std::string_view lines) {
+  std::vector<std::string_view> kept = linesIn(lines);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (isPeerRow(wordsOf(kept[i]))) {
+      kept[i] = {};
+      if (i > 0 && areHeads(wordsOf(kept[i - 1]))) {
+        kept[i - 1] = {};
+      }
+    }
   }
-  return hasRow;
+  std::string text;
+  for (const std::string_view line : kept) {
+    text.append(line).append("\n");
+  }
+  return text;
 }
 
 Result<NvlinkDomains> readNvlinkDomains(std::string_view text, const std::string& fileName) {

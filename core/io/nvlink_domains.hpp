@@ -40,6 +40,8 @@ struct NvlinkDomains {
 [[nodiscard]] bool looksLikeNvlinkDomains(std::string_view text);
 /// The text has a table of `nvidia-smi topo -p2p`, which is read by readNvlinkDomains().
 [[nodiscard]] bool looksLikePeerAccess(std::string_view text);
+/// The lines of a terminal with those of such tables blank, so that a matrix before or after them is read alone.
+[[nodiscard]] std::string withoutPeerAccess(std::string_view lines);
 
 /// Reads the section Fabric of `nvidia-smi -q`, the element <fabric> of `nvidia-smi -q -x`, or the table of
 /// `nvidia-smi --query-gpu=index,fabric.state,fabric.status,fabric.clusterUuid,fabric.cliqueId --format=csv`, of one

@@ -20,4 +20,15 @@ inline std::vector<std::string_view> wordsOf(std::string_view line) {
   return words;
 }
 
+/// The lines of a text, without their ends.
+inline std::vector<std::string_view> linesIn(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 }  // namespace coppice::io

@@ -1061,6 +1061,21 @@ void TestClusterImport::matrixFindings_data() {
   QTest::newRow("topo -mp") << "\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n\nLegend:\n\n  PHB  = a host bridge\n"
                                "  PIX  = one bridge\n"
                             << false << QStringList{"gpu0=gpu1 16"} << "which hides NVLink";
+  QTest::newRow("the text names the GPU") << "GPU 0,1: NVIDIA B200\n\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tNV18\t X \n"
+                                          << false << QStringList{"gpu0=gpu1 50x18"} << "an NVLink of B200";
+  QTest::newRow("as nvidia-smi -L names it")
+      << "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tNV18\t X \n"
+      << false << QStringList{"gpu0=gpu1 25x18"} << "an NVLink of H100";
+  QTest::newRow("two kinds are named") << "GPU0: NVIDIA B200\nGPU1: NVIDIA H100\n\tGPU0\tGPU1\nGPU0\t X \tNV18\n"
+                                          "GPU1\tNV18\t X \n"
+                                       << false << QStringList{"gpu0=gpu1 25x18"} << "look like H100";
+  QTest::newRow("topo -p2p after the matrix")
+      << "\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n\nLegend:\n\n  X = Self\n\n"
+         " \tGPU0\tGPU1\n GPU0\tX\tGNS\n GPU1\tGNS\tX\n"
+      << false << QStringList{"gpu0=gpu1 16"} << "topo -p2p beside the matrix is left out";
+  QTest::newRow("topo -p2p before the matrix")
+      << " \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n\tGPU0\tGPU1\nGPU0\t X \tNODE\nGPU1\tNODE\t X \n"
+      << false << QStringList{"gpu0=gpu1 16"} << "topo -p2p beside the matrix is left out";
   QTest::newRow("no NVLink") << "\tGPU0\tGPU1\nGPU0\t X \tPHB\nGPU1\tPHB\t X \n"
                              << false << QStringList{"gpu0=gpu1 16"} << "no cell shows NVLink";
   // SYS inside one NUMA node is no way between sockets; two nodes are joined by one.
@@ -1083,6 +1098,8 @@ void TestClusterImport::matrixFindings() {
     options.socketBandwidth = Bandwidth(10);
     finding.clear();
   }
+  const auto format = detectFormat("x.txt", text.toStdString());
+  QVERIFY(format && *format == FabricFormat::nvidiaSmi);
   const auto result = readNvidiaSmi(text.toStdString(), "x.txt", options);
   QVERIFY2(result, qPrintable(failure(result)));
   QStringList sorted = linksOf(result->description);
