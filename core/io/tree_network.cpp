@@ -112,6 +112,13 @@ public:
     return entry->second;
   }
 
+  /// A switch with an entry of its own.
+  int define(const std::string& name, int line) {
+    const int at = switchOf(name, line);
+    m_defined.insert(at);
+    return at;
+  }
+
   void addNode(int switchIndex, const std::string& name, int line) {
     const auto [entry, isNew] = m_hosts.try_emplace(name, static_cast<int>(m_result.network.hosts.size()));
     if (isNew) {
@@ -131,6 +138,7 @@ public:
              "a switch below itself: " + inQuotes(m_result.network.switches[static_cast<std::size_t>(child)].name),
              "remove it from its own list");
     }
+    m_childLines.try_emplace(child, line);
     if (m_parents[static_cast<std::size_t>(child)].insert(parent).second) {
       m_result.network.trunks.push_back({child, parent, {}, 1});
     }
@@ -141,6 +149,7 @@ public:
       refuse(0, "the file names no nodes", "give the file that lists the nodes of the switches (Nodes=...)");
     }
     requireNoCycle();
+    tellUndefined();
     joinRoots();
     return std::move(m_result);
   }
@@ -175,6 +184,31 @@ private:
     }
   }
 
+  /// A file that was cut names children whose entries, and with them their hosts, are missing.
+  void tellUndefined() {
+    constexpr std::size_t kShown = 8;
+    std::vector<std::string> names;
+    int line = 0;
+    for (const auto& [child, place] : m_childLines) {
+      if (!m_defined.contains(child)) {
+        names.push_back(m_result.network.switches[static_cast<std::size_t>(child)].name);
+        line = names.size() == 1 ? place : line;
+      }
+    }
+    if (names.empty()) {
+      return;
+    }
+    std::string list = counted(static_cast<std::int64_t>(names.size()), "child switch", "child switches") +
+                       (names.size() == 1 ? " has" : " have") + " no entry: ";
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+      list += (i == 0 ? "" : ", ") + inQuotes(names[i]);
+    }
+    list += names.size() > kShown ? " ..." : "";
+    m_result.findings.push_back({Severity::warning, ErrorCode::badInput, list + "; hosts below are missing",
+                                 "add the entries, or see whether the file was cut",
+                                 Place{m_fileName, line, line > 0 ? 1 : 0, {}}});
+  }
+
   /// Several trees without a common switch: hosts that cannot reach each other are no fabric.
   void joinRoots() {
     std::vector<int> roots;
@@ -200,8 +234,13 @@ private:
   std::map<std::string, int> m_hosts;
   std::set<std::pair<int, int>> m_ports;
   std::vector<std::set<int>> m_parents;
+  std::set<int> m_defined;
+  std::map<int, int> m_childLines;  // where each switch is first named as a child
   ReadNetwork m_result;
 };
+
+constexpr const char* kUnreadFix =
+    "draw the links in the window or write a table of them, or give the output of ibnetdiscover";
 
 ReadNetwork readConf(std::string_view text, const std::string& fileName) {
   TreeBuilder tree(fileName, "Slurm");
@@ -247,6 +286,9 @@ ReadNetwork readConf(std::string_view text, const std::string& fileName) {
     hasSpeeds = hasSpeeds || values.contains("linkspeed");
     const bool isSwitch = values.contains("switchname");
     const bool isBlock = values.contains("blockname");
+    if (values.contains("ringname")) {
+      tree.refuse(number, "Slurm's ring topology is not read, only trees and blocks", kUnreadFix);
+    }
     if (!isSwitch && !isBlock) {
       if (!values.contains("blocksizes")) {
         tree.refuse(number, "a line without SwitchName and BlockName", "write SwitchName=s0 Nodes=node[0-3]");
@@ -255,7 +297,7 @@ ReadNetwork readConf(std::string_view text, const std::string& fileName) {
     }
     hasBlocks = hasBlocks || isBlock;
     for (const std::string& name : tree.names(values[isSwitch ? "switchname" : "blockname"], number)) {
-      const int at = tree.switchOf(name, number);
+      const int at = tree.define(name, number);
       for (const std::string& node : tree.names(values["nodes"], number)) {
         tree.addNode(at, node, number);
       }
@@ -285,6 +327,12 @@ std::string scalar(const TreeBuilder& tree, const YAML::Node& node, const char* 
   return node.Scalar();
 }
 
+void requireMap(const TreeBuilder& tree, const YAML::Node& node, const std::string& what, const std::string& fix) {
+  if (!node.IsMap()) {
+    tree.refuse(lineOf(node), what + " must be a mapping", fix);
+  }
+}
+
 /// The names of a host list, or of a list of them.
 std::vector<std::string> namesIn(const TreeBuilder& tree, const YAML::Node& node) {
   if (!node || node.IsNull()) {
@@ -309,16 +357,25 @@ std::vector<std::string> namesIn(const TreeBuilder& tree, const YAML::Node& node
   return all;
 }
 
-void readSwitchList(TreeBuilder& tree, const YAML::Node& list) {
+constexpr const char* kTreeForm = "write tree: switches: - switch: s0 ...";
+constexpr const char* kBlockForm = "write block: blocks: - block: b0, nodes: ...";
+
+/// What "switches" of a tree or "blocks" of a block has.
+YAML::Node listIn(const TreeBuilder& tree, const YAML::Node& topology, const std::string& kind, const std::string& key,
+                  const char* form) {
+  requireMap(tree, topology, inQuotes(kind), form);
+  const YAML::Node list = topology[key];
   if (!list || !list.IsSequence()) {
-    tree.refuse(0, "tree has no list of switches", "write tree: switches: - switch: s0 ...");
+    tree.refuse(lineOf(list ? list : topology), kind + " has no list of " + key, form);
   }
+  return list;
+}
+
+void readSwitchList(TreeBuilder& tree, const YAML::Node& list) {
   for (const YAML::Node& entry : list) {
-    if (!entry.IsMap()) {
-      tree.refuse(lineOf(entry), "a switch is not a map", "write - switch: s0, then children or nodes");
-    }
+    requireMap(tree, entry, "an entry of switches", "write - switch: s0, then children or nodes");
     for (const std::string& name : tree.names(scalar(tree, entry["switch"], "switch"), lineOf(entry))) {
-      const int at = tree.switchOf(name, lineOf(entry));
+      const int at = tree.define(name, lineOf(entry));
       for (const std::string& child : namesIn(tree, entry["children"])) {
         tree.addChild(at, tree.switchOf(child, lineOf(entry)), lineOf(entry));
       }
@@ -329,11 +386,30 @@ void readSwitchList(TreeBuilder& tree, const YAML::Node& list) {
   }
 }
 
+/// The file has topologies, but neither a tree nor blocks.
+[[noreturn]] void refuseKinds(const TreeBuilder& tree, const std::vector<YAML::Node>& topologies) {
+  for (const YAML::Node& entry : topologies) {
+    for (const char* kind : {"torus3d", "ring"}) {
+      if (entry.IsMap() && entry[kind]) {
+        tree.refuse(lineOf(entry), std::string("Slurm's ") + kind + " topology is not read, only trees and blocks",
+                    kUnreadFix);
+      }
+    }
+  }
+  tree.refuse(0, "the file has neither a tree nor blocks", "a flat topology says nothing of the network");
+}
+
+/// Slurm takes a list of topologies, or one without a list.
+std::vector<YAML::Node> topologiesOf(const YAML::Node& root) {
+  return root.IsSequence() ? std::vector<YAML::Node>(root.begin(), root.end()) : std::vector<YAML::Node>{root};
+}
+
 ReadNetwork readSlurmYaml(const YAML::Node& root, const std::string& fileName) {
   TreeBuilder tree(fileName, "Slurm");
+  const std::vector<YAML::Node> topologies = topologiesOf(root);
   YAML::Node chosen;
   std::string name;
-  for (const YAML::Node& entry : root) {
+  for (const YAML::Node& entry : topologies) {
     const bool isDefault = entry.IsMap() && entry["cluster_default"] && entry["cluster_default"].IsScalar() &&
                            equalWords(entry["cluster_default"].Scalar(), "true");
     const bool hasTree = entry.IsMap() && (entry["tree"] || entry["block"]);
@@ -343,21 +419,19 @@ ReadNetwork readSlurmYaml(const YAML::Node& root, const std::string& fileName) {
     }
   }
   if (!chosen.IsDefined() || chosen.IsNull()) {
-    tree.refuse(0, "the file has neither a tree nor blocks", "a flat topology says nothing of the network");
+    refuseKinds(tree, topologies);
   }
-  if (root.size() > 1) {
-    tree.tell(Severity::note, "of " + counted(static_cast<std::int64_t>(root.size()), "topology", "topologies") +
+  if (topologies.size() > 1) {
+    tree.tell(Severity::note, "of " + counted(static_cast<std::int64_t>(topologies.size()), "topology", "topologies") +
                                   " the file has, " + inQuotes(name) + " is read");
   }
   if (chosen["tree"]) {
-    readSwitchList(tree, chosen["tree"]["switches"]);
+    readSwitchList(tree, listIn(tree, chosen["tree"], "tree", "switches", kTreeForm));
   } else {
-    const YAML::Node blocks = chosen["block"]["blocks"];
-    if (!blocks || !blocks.IsSequence()) {
-      tree.refuse(0, "block has no list of blocks", "write block: blocks: - block: b0, nodes: ...");
-    }
+    const YAML::Node blocks = listIn(tree, chosen["block"], "block", "blocks", kBlockForm);
     for (const YAML::Node& entry : blocks) {
-      const int at = tree.switchOf(scalar(tree, entry["block"], "block"), lineOf(entry));
+      requireMap(tree, entry, "an entry of blocks", "write - block: b0, then nodes");
+      const int at = tree.define(scalar(tree, entry["block"], "block"), lineOf(entry));
       for (const std::string& node : namesIn(tree, entry["nodes"])) {
         tree.addNode(at, node, lineOf(entry));
       }
@@ -372,7 +446,7 @@ ReadNetwork readTopographModel(const YAML::Node& root, const std::string& fileNa
   const YAML::Node switches = root["switches"];
   if (switches && switches.IsMap()) {
     for (const auto& entry : switches) {
-      const int at = tree.switchOf(scalar(tree, entry.first, "switch"), lineOf(entry.first));
+      const int at = tree.define(scalar(tree, entry.first, "switch"), lineOf(entry.first));
       if (entry.second.IsMap()) {
         for (const std::string& child : namesIn(tree, entry.second["switches"])) {
           tree.addChild(at, tree.switchOf(child, lineOf(entry.first)), lineOf(entry.first));
@@ -389,7 +463,7 @@ ReadNetwork readTopographModel(const YAML::Node& root, const std::string& fileNa
         tree.refuse(lineOf(block), "a block is not a map", "write - switch: leaf, nodes: [...]");
       }
       const YAML::Node of = block["switch"] ? block["switch"] : block["name"];
-      const int at = tree.switchOf(scalar(tree, of, "switch"), lineOf(block));
+      const int at = tree.define(scalar(tree, of, "switch"), lineOf(block));
       for (const std::string& node : namesIn(tree, block["nodes"])) {
         tree.addNode(at, node, lineOf(block));
       }
@@ -420,7 +494,7 @@ ReadNetwork readTopographInstances(std::string_view text, const std::string& fil
       if (layer.kind != JsonValue::Kind::string || layer.text.empty()) {
         tree.refuse(lineAt(layer), "a network layer is not a name", "write the switch's name");
       }
-      const int at = tree.switchOf(layer.text, lineAt(layer));
+      const int at = tree.define(layer.text, lineAt(layer));
       if (below < 0) {
         tree.addNode(at, id->text, lineAt(instance));
       } else {
@@ -454,7 +528,7 @@ bool hasTopKey(std::string_view text, std::string_view key) {
 
 bool looksLikeTopologyConf(std::string_view text) {
   const std::string_view line = firstLine(text);
-  for (const std::string_view word : {"SwitchName=", "BlockName=", "BlockSizes="}) {
+  for (const std::string_view word : {"SwitchName=", "BlockName=", "BlockSizes=", "RingName="}) {
     if (line.size() > word.size() && equalWords(line.substr(0, word.size()), word)) {
       return true;
     }
@@ -463,6 +537,10 @@ bool looksLikeTopologyConf(std::string_view text) {
 }
 
 bool looksLikeTopologyYaml(std::string_view text) {
+  const auto has = [&](std::string_view key) { return hasTopKey(text, key); };
+  if (has("topology") && (has("tree") || has("block") || has("torus3d") || has("ring") || has("flat"))) {
+    return true;
+  }
   return firstLine(text).starts_with("- topology:") ||
          (firstLine(text).starts_with("-") && text.find("cluster_default:") != std::string_view::npos);
 }
@@ -546,10 +624,14 @@ Result<ReadNetwork> readTreeNetwork(std::string_view text, const std::string& fi
         }
         try {
           const YAML::Node root = YAML::Load(std::string(text));
-          return root.IsSequence() ? readSlurmYaml(root, fileName) : readTopographModel(root, fileName);
+          return looksLikeTopologyYaml(text) || root.IsSequence() ? readSlurmYaml(root, fileName)
+                                                                  : readTopographModel(root, fileName);
         } catch (const YAML::Exception& exception) {
           const int line = exception.mark.is_null() ? 0 : exception.mark.line + 1;
-          return Error{ErrorCode::badInput, "not valid YAML: " + exception.msg, "correct the file",
+          const bool isYaml = dynamic_cast<const YAML::ParserException*>(&exception) == nullptr;
+          return Error{ErrorCode::badInput,
+                       (isYaml ? "a value is not of the kind that is expected: " : "not valid YAML: ") + exception.msg,
+                       "correct the file",
                        Place{fileName, line, exception.mark.is_null() ? 0 : exception.mark.column + 1, {}}};
         }
       },

@@ -107,6 +107,8 @@ private slots:
   void hostLists_data();
   void hostLists();
   void rocmSmi();
+  void slurmTrees_data();
+  void slurmTrees();
   void hwloc();
   void simaiRoundTrip();
   void infraGraphRoundTrip_data();
@@ -605,6 +607,39 @@ void TestClusterImport::rocmSmi() {
   options.nvidiaSmi = stated;
   const auto fast = read("showtopo.txt", options);
   QVERIFY(fast && linksOf(fast->description).contains("gpu0=gpu1 200"));
+}
+
+void TestClusterImport::slurmTrees_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QStringList>("switches");
+  QTest::addColumn<QString>("finding");
+  QTest::newRow("one topology without a list")
+      << "---\ntopology: t\ntree:\n  switches:\n    - switch: top\n      children: s[1-2]\n    - switch: s1\n"
+         "      nodes: n[1-2]\n    - switch: s2\n      nodes: n[3-4]\n"
+      << QStringList{"top", "s1", "s2"} << QString();
+  QTest::newRow("a child without an entry in YAML")
+      << "- topology: t\n  tree:\n    switches:\n      - switch: top\n        children: s[1-3]\n"
+         "      - switch: s1\n        nodes: n1\n      - switch: s2\n        nodes: n2\n"
+      << QStringList{"top", "s1", "s2"} << "x:4:1: 1 child switch has no entry: \"s3\"";
+  QTest::newRow("children without entries")
+      << "SwitchName=s1 Nodes=n[1-2]\nSwitchName=top Switches=s[1-3]\n"
+      << QStringList{"s1"} << "x:2:1: 2 child switches have no entry: \"s2\", \"s3\"";
+}
+
+void TestClusterImport::slurmTrees() {
+  QFETCH(QString, text);
+  QFETCH(QStringList, switches);
+  QFETCH(QString, finding);
+  const auto format = detectFormat("x", text.toStdString());
+  QVERIFY(format && *format == FabricFormat::treeNetwork);
+  const auto result = importFabric(text.toStdString(), *format, "x");
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList nodes = nodesOf(result->description);
+  for (const QString& name : switches) {
+    QVERIFY2(nodes.contains(name), qPrintable(nodes.join(' ')));
+  }
+  QVERIFY2(texts(result->findings).contains(finding), qPrintable(texts(result->findings)));
+  QCOMPARE(texts(result->findings).contains("no entry"), !finding.isEmpty());
 }
 
 void TestClusterImport::hwloc() {
@@ -1221,6 +1256,18 @@ void TestClusterImport::bad_data() {
                         << "not valid YAML";
   QTest::newRow("yaml without tree") << tree << "- topology: x\n  flat: true\n"
                                      << "neither a tree nor blocks";
+  QTest::newRow("yaml tree of text") << tree << "- topology: x\n  tree: \"SwitchName=a Nodes=n1\"\n"
+                                     << "x:2:1: \"tree\" must be a mapping";
+  QTest::newRow("yaml switches of text") << tree << "- topology: x\n  tree:\n    switches: a\n"
+                                         << "x:3:1: tree has no list of switches";
+  QTest::newRow("yaml block of text") << tree << "- topology: x\n  block: a\n"
+                                      << "x:2:1: \"block\" must be a mapping";
+  QTest::newRow("yaml torus") << tree << "- topology: x\n  torus3d:\n    toruses: []\n"
+                              << "Slurm's torus3d topology is not read";
+  QTest::newRow("yaml ring") << tree << "topology: x\nring:\n  rings: []\n"
+                             << "Slurm's ring topology is not read";
+  QTest::newRow("ring") << tree << "RingName=r0 Nodes=n[1-4]\n"
+                        << "x:1:1: Slurm's ring topology is not read";
   QTest::newRow("no layers") << tree << R"({"instances": [{"id": "a", "network_layers": []}]})"
                              << "an instance needs an id and network_layers";
   QTest::newRow("one GPU") << rocm << "Link Type between two GPUs\n GPU0\nGPU0 0\n"
