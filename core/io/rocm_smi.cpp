@@ -10,6 +10,7 @@
 
 #include "base/counted.hpp"
 #include "base/failure.hpp"
+#include "base/gpu_names.hpp"
 #include "base/numbers.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
@@ -22,19 +23,10 @@ namespace coppice::io {
 namespace {
 
 constexpr std::size_t kMaxRocmSmiBytes = std::size_t{4} << 20;
+constexpr const char* kJsonFix = "give the whole output of: amd-smi topology --json, of a newer ROCm";
 constexpr int kDirectWeight = 15;  // of one xGMI hop in the kernel's table of nodes
 
 enum class Table { none, weight, hops, type, bandwidth, other };
-
-struct Product {
-  std::string_view name;
-  std::int64_t numerator;  // GB/s per xGMI link and direction, from the data sheets
-  std::int64_t denominator;
-};
-// The longer names first.
-constexpr Product kProducts[] = {{"MI355X", 384, 5}, {"MI350X", 384, 5}, {"MI325X", 64, 1}, {"MI300X", 64, 1},
-                                 {"MI300A", 64, 1},  {"MI308X", 64, 1},  {"MI250X", 50, 1}, {"MI250", 50, 1},
-                                 {"MI210", 50, 1},   {"MI100", 46, 1},   {"MI60", 46, 1},   {"MI50", 46, 1}};
 
 struct Pair {
   std::optional<int> weight;
@@ -217,12 +209,15 @@ private:
         list = value.kind == JsonValue::Kind::array ? &value : list;
       }
     }
+    if (isOlderJson(*list)) {
+      readOlderJson(*list, places);
+      return;
+    }
     for (const JsonValue& gpu : list->items) {
       const std::string bdf = textOf(gpu.find("bdf"));
       const JsonValue* links = gpu.find("links");
       if (bdf.empty() || links == nullptr || links->kind != JsonValue::Kind::array) {
-        refuse(places.at(gpu.offset).line, "an entry without \"bdf\" and \"links\"",
-               "give the output of: amd-smi topology --json");
+        refuse(places.at(gpu.offset).line, "an entry without \"bdf\" and \"links\"", kJsonFix);
       }
       const int row = gpuOf(bdf, places.at(gpu.offset).line);
       if (const auto numa = numberIn<int>(textOf(gpu.find("numa_node")))) {
@@ -241,6 +236,47 @@ private:
           pair.bandwidth = bandwidth;
         }
       }
+    }
+  }
+
+  static bool isOlderJson(const JsonValue& list) {
+    const JsonValue* types = list.items.empty() ? nullptr : list.items.front().find("link_type");
+    return types != nullptr && types->kind == JsonValue::Kind::object;
+  }
+
+  /// Older releases of amd-smi: instead of "links", one object for each table, with a member for each other GPU:
+  /// {"gpu": 0, "bdf": "..", "weight": {"gpu_0": 0, "gpu_1": 15}, "hops": {..}, "link_type": {..}}.
+  void readOlderJson(const JsonValue& list, const TextPlaces& places) {
+    std::map<std::string, int> rowOf;
+    for (const JsonValue& gpu : list.items) {
+      const std::string number = textOf(gpu.find("gpu"));
+      const std::string bdf = textOf(gpu.find("bdf"));
+      if (number.empty() || bdf.empty()) {
+        refuse(places.at(gpu.offset).line, "an entry without \"gpu\" and \"bdf\"", kJsonFix);
+      }
+      rowOf["gpu_" + number] = gpuOf(bdf, places.at(gpu.offset).line);
+    }
+    for (const JsonValue& gpu : list.items) {
+      for (const auto& [target, row] : rowOf) {
+        readOlderPair(gpu, rowOf["gpu_" + textOf(gpu.find("gpu"))], target, row);
+      }
+    }
+  }
+
+  void readOlderPair(const JsonValue& gpu, int from, const std::string& target, int to) {
+    const auto cell = [&](const char* table) {
+      const JsonValue* const cells = gpu.find(table);
+      return textOf(cells == nullptr ? nullptr : cells->find(target));
+    };
+    if (from == to || cell("link_type").empty()) {
+      return;
+    }
+    Pair& pair = m_pairs[std::minmax(from, to)];
+    pair.type = cell("link_type");
+    pair.weight = numberIn<int>(cell("weight"));
+    pair.hops = numberIn<int>(cell("hops"));
+    if (const auto bandwidth = pairBandwidth(cell("numa_bandwidth"))) {
+      pair.bandwidth = bandwidth;
     }
   }
 
@@ -310,17 +346,14 @@ private:
   }
 
   Bandwidth guessedRate(std::size_t direct) {
-    for (const Product& product : kProducts) {
-      if (m_text.find(product.name) != std::string_view::npos) {
-        const Bandwidth rate(product.numerator, product.denominator);
-        m_taken.linkSource = NumberSource::table;
-        m_taken.linkDetail = "AMD's data sheet of " + std::string(product.name) + ", which is named";
-        tell(Severity::note,
-             "an xGMI link of " + std::string(product.name) + " has " + toExactText(rate) +
-                 " GB/s per direction by its data sheet",
-             "give the link bandwidth if this is wrong");
-        return rate;
-      }
+    if (const auto named = namedLinkRate(m_text)) {
+      const Bandwidth rate(named->gigabytes);
+      m_taken.linkSource = NumberSource::table;
+      m_taken.linkDetail = "AMD's data sheet of " + named->gpu + ", which is named";
+      tell(Severity::note,
+           "an xGMI link of " + named->gpu + " has " + toExactText(rate) + " GB/s per direction by its data sheet",
+           "give the link bandwidth if this is wrong");
+      return rate;
     }
     const std::size_t n = m_names.size();
     const bool isMi300 = n == 8 && direct == n * (n - 1) / 2;

@@ -109,6 +109,7 @@ private slots:
   void rocmSmi();
   void slurmTrees_data();
   void slurmTrees();
+  void olderAmdSmi();
   void hwloc();
   void simaiRoundTrip();
   void infraGraphRoundTrip_data();
@@ -640,6 +641,20 @@ void TestClusterImport::slurmTrees() {
   }
   QVERIFY2(texts(result->findings).contains(finding), qPrintable(texts(result->findings)));
   QCOMPARE(texts(result->findings).contains("no entry"), !finding.isEmpty());
+}
+
+void TestClusterImport::olderAmdSmi() {
+  const std::string text = R"([{"gpu": 0, "bdf": "0000:01:00.0", "weight": {"gpu_0": 0, "gpu_1": 15},
+    "hops": {"gpu_0": 0, "gpu_1": 1}, "link_type": {"gpu_0": "SELF", "gpu_1": "XGMI"},
+    "numa_bandwidth": {"gpu_0": "N/A", "gpu_1": "50000-100000"}},
+    {"gpu": 1, "bdf": "0000:02:00.0", "weight": {"gpu_0": 15, "gpu_1": 0},
+    "hops": {"gpu_0": 1, "gpu_1": 0}, "link_type": {"gpu_0": "XGMI", "gpu_1": "SELF"},
+    "numa_bandwidth": {"gpu_0": "50000-100000", "gpu_1": "N/A"}}])";
+  const auto format = detectFormat("x.json", text);
+  QVERIFY(format && *format == FabricFormat::rocmSmi);
+  const auto result = importFabric(text, *format, "x.json");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 100"});
 }
 
 void TestClusterImport::hwloc() {
