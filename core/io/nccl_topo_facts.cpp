@@ -112,6 +112,11 @@ std::string canonicalBusId(std::string_view text) {
   return fields[0] + ":" + fields[1] + ":" + fields[2] + "." + fields[3];
 }
 
+bool isKnownVendor(const CpuModel& cpu) {
+  return cpu.architecture != "x86_64" || cpu.vendor == "GenuineIntel" || cpu.vendor == "AuthenticAMD" ||
+         cpu.vendor == "CentaurHauls" || cpu.vendor == "  Shanghai  ";
+}
+
 Bandwidth interCpuRate(const CpuModel& cpu) {
   if (cpu.architecture == "ppc64") {
     return Bandwidth(32);

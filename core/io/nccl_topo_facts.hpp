@@ -33,6 +33,9 @@ struct CpuModel {
   std::int64_t model = 0;
 };
 
+/// False for an x86 CPU of a vendor that NCCL's table lacks: interCpuRate() is then the least.
+[[nodiscard]] bool isKnownVendor(const CpuModel& cpu);
+
 /// GB/s between two NUMA nodes of one server.
 [[nodiscard]] Bandwidth interCpuRate(const CpuModel& cpu);
 

@@ -670,15 +670,31 @@ private:
 
   [[nodiscard]] int hostOf(int node) const { return std::max(m_box.nodes[node].host, 0); }
 
+  void tellUnknownVendor() {
+    const auto unknown =
+        std::find_if(m_cpus.begin(), m_cpus.end(), [](const auto& cpu) { return !isKnownVendor(cpu.model); });
+    if (unknown != m_cpus.end()) {
+      find(Severity::warning, unknown->element,
+           "NCCL does not know the CPU vendor " + inQuotes(unknown->model.vendor) + ": between CPUs it reckons with " +
+               toExactText(interCpuRate(unknown->model)) + " GB/s per direction, and so is assumed here",
+           "write vendor=\"AuthenticAMD\" (16 GB/s) or \"GenuineIntel\" if the CPUs are like those");
+    }
+  }
+
   void addCpuPairs() {
+    bool hasPair = false;
     for (std::size_t i = 0; i < m_cpus.size(); ++i) {
       for (std::size_t j = i + 1; j < m_cpus.size(); ++j) {
         if (m_cpus[i].host != m_cpus[j].host) {
           continue;
         }
+        hasPair = true;
         m_box.hostLinks.push_back({m_cpus[i].node, m_cpus[j].node,
                                    std::min(interCpuRate(m_cpus[i].model), interCpuRate(m_cpus[j].model)), 1});
       }
+    }
+    if (hasPair) {
+      tellUnknownVendor();
     }
   }
 
