@@ -38,6 +38,41 @@ std::string_view vendorOf(pugi::xml_node object) {
   return open == std::string_view::npos ? std::string_view{} : type.substr(open + 1, 4);
 }
 
+/// "1002:515e".
+std::string_view idOf(pugi::xml_node object) {
+  const std::string_view type = object.attribute("pci_type").as_string();
+  const std::size_t open = type.find('[');
+  return open == std::string_view::npos ? std::string_view{} : type.substr(open + 1, 9);
+}
+
+bool isGraphicsVendor(std::string_view vendor) {
+  return vendor == "10de" || vendor == "1002" || vendor == "8086";
+}
+
+/// VGA controllers that server boards carry: ES1000, Rage XL and Radeon 7000.
+bool isBoardVga(pugi::xml_node device) {
+  const std::string_view id = idOf(device);
+  return id == "1002:515e" || id == "1002:4752" || id == "1002:5159";
+}
+
+/// The link is known, and slower than four lanes of PCIe 1.0.
+bool isOnSlowLink(pugi::xml_node device) {
+  const auto speed = Rational::parse(device.attribute("pci_link_speed").as_string("0"));
+  return speed && speed->isPositive() && *speed < Rational(1);
+}
+
+/// Graphics inside the processor; Intel's are always here.
+bool isIntegrated(pugi::xml_node device) {
+  return vendorOf(device) == "8086" && std::string_view(device.attribute("pci_busid").as_string()) == "0000:00:02.0";
+}
+
+/// A GPU for computing by its vendor or class, not a VGA controller that could be one of the board.
+bool isComputeGpu(pugi::xml_node device) {
+  const std::string_view kind = classOf(device);
+  return (kind.starts_with("03") && vendorOf(device) == "10de") || kind.starts_with("12") ||
+         ((kind == "0302" || kind == "0380") && isGraphicsVendor(vendorOf(device)));
+}
+
 bool isType(pugi::xml_node object, std::string_view type) {
   return std::string_view(object.name()) == "object" && object.attribute("type").as_string() == type;
 }
@@ -53,6 +88,14 @@ std::vector<pugi::xml_node> systemDevices(pugi::xml_node device) {
   return devices;
 }
 
+/// A runtime for GPUs sees the device.
+bool isOfRuntime(pugi::xml_node device) {
+  const std::string_view name = device.attribute("name").as_string();
+  constexpr std::string_view kPrefixes[] = {"cuda", "nvml", "rsmi", "ze", "opencl"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 class HwlocReader {
 public:
   HwlocReader(std::string_view text, const std::string& fileName, const NvidiaSmiOptions& options)
@@ -63,6 +106,7 @@ public:
 
   Result<ImportResult> run() {
     const pugi::xml_node topology = parse();
+    m_hasComputeGpu = bool(topology.find_node(isComputeGpu));
     for (const pugi::xml_node object : topology.children("object")) {
       walk(object, -1, 0);
     }
@@ -162,6 +206,7 @@ private:
     }
     const auto [entry, isNew] = m_packages.try_emplace(at.offset_debug(), 0);
     if (isNew) {
+      m_packageOfIndex[at.attribute("gp_index").as_string()] = at.offset_debug();
       entry->second = addNode(object, BoxRole::cpu, "package" + std::to_string(m_packages.size() - 1), -1, {});
     }
     return entry->second;
@@ -173,17 +218,15 @@ private:
     }
     const std::string_view kind = classOf(object);
     const std::string_view vendor = vendorOf(object);
-    bool isGpu = (kind.starts_with("03") && (vendor == "10de" || vendor == "1002" || vendor == "8086")) ||
-                 kind.starts_with("12");
+    const std::vector<pugi::xml_node> devices = systemDevices(object);
+    const bool isComputing = std::any_of(devices.begin(), devices.end(), isOfRuntime);
+    const bool isScreen = !isComputing && isScreenAlone(object);
+    const bool isGpu = isComputing || (kind.starts_with("03") && isGraphicsVendor(vendor)) || kind.starts_with("12");
     bool hasVerbs = kind == "0207";
     std::string verbs;
     std::string model;
-    const std::vector<pugi::xml_node> devices = systemDevices(object);
     for (const pugi::xml_node device : devices) {
       const std::string_view name = device.attribute("name").as_string();
-      for (const std::string_view prefix : {"cuda", "nvml", "rsmi", "ze", "opencl"}) {
-        isGpu = isGpu || name.starts_with(prefix);
-      }
       const std::string_view type = device.attribute("osdev_type").as_string();
       if (type == "3" || name.starts_with("mlx") || name.starts_with("ib") || name.starts_with("bnxt_re")) {
         hasVerbs = true;
@@ -198,6 +241,11 @@ private:
       }
     }
     const std::string busId = object.attribute("pci_busid").as_string("unknown");
+    if (isScreen) {
+      tell(Severity::note, "the graphics device " + std::string(idOf(object)) + " at " + busId +
+                               " serves a screen alone and is not counted as a GPU");
+      return parent;
+    }
     int node = -1;
     if (std::string_view(object.attribute("subtype").as_string()) == "NVSwitch" ||
         (kind == "0680" && vendor == "10de")) {
@@ -223,6 +271,13 @@ private:
       m_taken.nicBandwidth = m_options.nicBandwidth.value_or(guess);
     }
     return node < 0 ? parent : node;
+  }
+
+  /// VGA of the board. A card of AMD may be of this class too: it counts, unless it stands beside other GPUs on a link
+  /// that no such card has.
+  [[nodiscard]] bool isScreenAlone(pugi::xml_node device) const {
+    return classOf(device) == "0300" && vendorOf(device) != "10de" &&
+           (isBoardVga(device) || (m_hasComputeGpu && (isOnSlowLink(device) || isIntegrated(device))));
   }
 
   static constexpr int kNvSwitch = -2;
@@ -307,7 +362,9 @@ private:
       const auto a = m_byIndex.find(indexes[i]);
       for (std::size_t j = 0; j < n && a != m_byIndex.end() && a->second >= 0; ++j) {
         const auto b = m_byIndex.find(indexes[j]);
-        if (i == j || b == m_byIndex.end() || b->second == a->second) {
+        const auto package = m_packageOfIndex.find(indexes[j]);
+        const bool isCpu = b == m_byIndex.end() && package != m_packageOfIndex.end();
+        if (i == j || (!isCpu && (b == m_byIndex.end() || b->second == a->second))) {
           continue;
         }
         const auto megabytes = Rational::parse(values[i * n + j]);
@@ -316,7 +373,7 @@ private:
                        "give the file as hwloc wrote it");
         }
         if (megabytes->isPositive()) {
-          Bandwidth& sum = m_links[{a->second, b->second}];
+          Bandwidth& sum = isCpu ? m_cpuLinks[{a->second, package->second}] : m_links[{a->second, b->second}];
           sum = sum + Bandwidth(*megabytes / Rational(1000));
         }
       }
@@ -327,6 +384,9 @@ private:
   [[nodiscard]] bool isDoubled() const {
     std::map<int, Bandwidth> sums;
     for (const auto& [ends, bandwidth] : m_links) {
+      sums[ends.first] = sums[ends.first] + bandwidth;
+    }
+    for (const auto& [ends, bandwidth] : m_cpuLinks) {
       sums[ends.first] = sums[ends.first] + bandwidth;
     }
     return std::any_of(sums.begin(), sums.end(), [&](const auto& entry) {
@@ -361,6 +421,9 @@ private:
         m_box.gpuLinks.push_back(
             {ends.first, ends.second, isHalved ? std::min(stated, other) / Rational(2) : std::min(stated, other), 1});
       }
+    }
+    for (const auto& [ends, stated] : m_cpuLinks) {
+      m_box.hostLinks.push_back({ends.first, m_packages.at(ends.second), isHalved ? stated / Rational(2) : stated, 1});
     }
     if (m_links.empty() && m_gpus.size() > 1) {
       tell(Severity::warning, "the file has no matrix of NVLink or xGMI bandwidths: PCIe alone joins the GPUs",
@@ -400,10 +463,13 @@ private:
   std::vector<std::pair<int, std::string>> m_gpus;  // node, model
   std::map<std::ptrdiff_t, int> m_packages;         // by where they are in the file
   std::map<std::string, int> m_byIndex;
+  std::map<std::string, std::ptrdiff_t> m_packageOfIndex;  // as m_packages has it
+  std::map<std::pair<int, std::ptrdiff_t>, Bandwidth> m_cpuLinks;
   std::map<std::pair<int, int>, Bandwidth> m_links;  // GB/s of one direction
   std::set<std::string> m_ids;
   int m_nics = 0;
   bool m_hasUnknownSpeed = false;
+  bool m_hasComputeGpu = false;
   ImportedServer m_taken;
   std::vector<Finding> m_findings;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QFile>
+#include <QRegularExpression>
 #include <QTest>
 
 #include "coppice/test_paths.hpp"
@@ -111,6 +112,9 @@ private slots:
   void slurmTrees();
   void olderAmdSmi();
   void hwloc();
+  void hwlocDevices_data();
+  void hwlocDevices();
+  void hwlocCpuLinks();
   void simaiRoundTrip();
   void infraGraphRoundTrip_data();
   void infraGraphRoundTrip();
@@ -655,6 +659,58 @@ void TestClusterImport::olderAmdSmi() {
   const auto result = importFabric(text, *format, "x.json");
   QVERIFY2(result, qPrintable(failure(result)));
   QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 100"});
+}
+
+void TestClusterImport::hwlocDevices_data() {
+  QTest::addColumn<QByteArray>("devices");
+  QTest::addColumn<int>("gpus");
+  QTest::addColumn<QString>("left");
+  const QByteArray tesla = R"(<object type="PCIDev" gp_index="11" pci_busid="0000:05:00.0" pci_type="0302 [10de:06d2]"
+    pci_link_speed="4.0"/><object type="PCIDev" gp_index="12" pci_busid="0000:06:00.0" pci_type="0302 [10de:06d2]"
+    pci_link_speed="4.0"/>)";
+  const auto vga = [](const char* busId, const char* id, const char* speed) {
+    return QByteArray("<object type=\"PCIDev\" gp_index=\"13\" pci_busid=\"") + busId + "\" pci_type=\"0300 [" + id +
+           "]\" pci_link_speed=\"" + speed + "\"/>";
+  };
+  QTest::newRow("VGA of the board") << tesla + vga("0000:01:03.0", "1002:515e", "0") << 2
+                                    << "1002:515e at 0000:01:03.0";
+  QTest::newRow("a slow link") << tesla + vga("0000:01:03.0", "1002:68f9", "0.25") << 2 << "1002:68f9 at 0000:01:03.0";
+  QTest::newRow("inside the processor") << tesla + vga("0000:00:02.0", "8086:9bc5", "0") << 2 << "8086:9bc5";
+  QTest::newRow("a workstation card") << tesla + vga("0000:07:00.0", "1002:73a3", "15.753846") << 3 << QString();
+  QTest::newRow("workstation cards alone")
+      << vga("0000:07:00.0", "1002:73a3", "0.25") + vga("0000:08:00.0", "1002:73a3", "15.753846") << 2 << QString();
+}
+
+void TestClusterImport::hwlocDevices() {
+  QFETCH(QByteArray, devices);
+  QFETCH(int, gpus);
+  QFETCH(QString, left);
+  const QByteArray text = R"(<topology version="2.0"><object type="Machine" gp_index="1"><object type="Package"
+    gp_index="2"><object type="Bridge" gp_index="3" bridge_type="0-1">)" +
+                          devices + "</object></object></object></topology>";
+  const auto result = importFabric(text.toStdString(), FabricFormat::hwloc, "x.xml");
+  QVERIFY2(result, qPrintable(failure(result)));
+  QCOMPARE(nodesOf(result->description).filter(QRegularExpression("^gpu")).size(), gpus);
+  QVERIFY2(texts(result->findings).contains(left), qPrintable(texts(result->findings)));
+  QCOMPARE(texts(result->findings).contains("not counted as a GPU"), !left.isEmpty());
+}
+
+void TestClusterImport::hwlocCpuLinks() {
+  const std::string text = R"(<topology version="2.0"><object type="Machine" gp_index="1"><object type="Package"
+    gp_index="2"><object type="Bridge" gp_index="3" bridge_type="0-1"><object type="PCIDev" gp_index="4"
+    pci_busid="0002:01:00.0" pci_type="0302 [10de:15f9]" pci_link_speed="16.0"/></object></object><object
+    type="Package" gp_index="5"><object type="Bridge" gp_index="6" bridge_type="0-1"><object type="PCIDev"
+    gp_index="7" pci_busid="0003:01:00.0" pci_type="0302 [10de:15f9]" pci_link_speed="16.0"/></object></object></object>
+    <distances2hetero nbobjs="4" kind="25" name="NVLinkBandwidth"><indexes length="36">PCIDev:4 PCIDev:7 Package:2
+    Package:5</indexes><u64values length="70">1000000 0 40000 0 0 1000000 0 40000 40000 0 1000000 0 0 40000 0
+    1000000</u64values></distances2hetero></topology>)";
+  ImportOptions options;
+  options.box.keepPcie = true;
+  const auto result = importFabric(text, FabricFormat::hwloc, "x.xml", options);
+  QVERIFY2(result, qPrintable(failure(result)));
+  const QStringList links = linksOf(result->description);
+  QVERIFY2(links.contains("gpu0=package0 40"), qPrintable(links.join('\n')));
+  QVERIFY2(links.contains("gpu1=package1 40"), qPrintable(links.join('\n')));
 }
 
 void TestClusterImport::hwloc() {
