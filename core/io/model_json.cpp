@@ -88,8 +88,8 @@ public:
 
 private:
   using Keys = std::initializer_list<const char*>;
-  static constexpr const char* kNoAttention = "some layers have no attention: blocks have to be equal";
-  static constexpr const char* kUnequal = "layers with experts take turns with others: blocks have to be equal";
+  static constexpr const char* kNoAttention = "some layers have no attention";
+  static constexpr const char* kUnequal = "layers with experts take turns with others";
 
   /// Models of pictures and sound have a part for text.
   static const JsonValue& textOf(const JsonValue& top) {
@@ -103,15 +103,15 @@ private:
 
   void refuseOthers() const {
     if (isTrue("is_encoder_decoder").value_or(false)) {
-      refuse("is_encoder_decoder", "a model with an encoder and a decoder has blocks of two kinds");
+      refuseUnequal("is_encoder_decoder", "an encoder and a decoder are of two kinds");
     }
     const auto kinds = wholes("attn_type_list");
     if (kinds && std::find(kinds->begin(), kinds->end(), 0) != kinds->end()) {
-      refuse("attn_type_list", kNoAttention);
+      refuseUnequal("attn_type_list", kNoAttention);
     }
     for (const char* key : kMixed) {
       if (const JsonValue* value = m_text.find(key); value != nullptr && value->kind != JsonValue::Kind::null) {
-        refuse(key, kNoAttention);
+        refuseUnequal(key, kNoAttention);
       }
     }
   }
@@ -136,7 +136,7 @@ private:
     for (const char* key :
          {"moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"}) {
       if (find({key}).value_or(1) != 1) {
-        refuse(key, kUnequal);
+        refuseUnequal(key, kUnequal);
       }
     }
   }
@@ -148,14 +148,14 @@ private:
       count = std::max(count, static_cast<std::int64_t>(listed->size()));
       for (std::size_t layer = 0; layer < listed->size(); ++layer) {
         if ((*listed)[layer] != static_cast<std::int64_t>(layer)) {
-          refuse("mlp_only_layers", kUnequal);
+          refuseUnequal("mlp_only_layers", kUnequal);
         }
       }
     }
     if (const auto listed = wholes("moe_layer_freq")) {
       const auto first = std::find(listed->begin(), listed->end(), 1);
       if (std::find(first, listed->end(), 0) != listed->end()) {
-        refuse("moe_layer_freq", kUnequal);
+        refuseUnequal("moe_layer_freq", kUnequal);
       }
       count = first - listed->begin();
     }
@@ -211,17 +211,20 @@ private:
         }
         window = {window.layers + 1, *tokens, isChunked};
       } else if (type.text != "full_attention" && type.text != "attention") {
-        refuse("layer_types", "some layers have " + inQuotes(type.text) + ": blocks have to be equal");
+        refuseUnequal("layer_types", "some layers have " + inQuotes(type.text));
       }
     }
     return window;
   }
 
-  [[noreturn]] void refuse(const char* key, std::string message) const {
-    throw Failure{{ErrorCode::badInput,
-                   std::move(message),
-                   "give the config.json of a transformer as Hugging Face writes it",
-                   {.file = m_fileName, .element = {RefKind::field, key}}}};
+  [[noreturn]] void refuse(const char* key, std::string message,
+                           const char* fix = "give the config.json of a transformer as Hugging Face writes it") const {
+    throw Failure{
+        {ErrorCode::badInput, std::move(message), fix, {.file = m_fileName, .element = {RefKind::field, key}}}};
+  }
+  [[noreturn]] void refuseUnequal(const char* key, const std::string& what) const {
+    refuse(key, what + ": blocks have to be equal",
+           "choose a model whose layers are alike, or give the graph of its blocks as torch.fx writes it");
   }
 
   [[nodiscard]] static std::optional<std::string> word(const JsonValue& in, const char* key) {

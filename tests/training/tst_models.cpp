@@ -250,7 +250,7 @@ private slots:
     row(R"("attn_type_list": [0, 1])", "attn_type_list: some layers have no attention");
     row(R"("layer_types": ["full_attention", "linear_attention"])", "some layers have \"linear_attention\"");
     row(R"("layer_types": ["full_attention", "sliding_attention"])", "no size of the window");
-    row(R"("is_encoder_decoder": true)", "an encoder and a decoder");
+    row(R"("is_encoder_decoder": true)", "an encoder and a decoder are of two kinds");
   }
   void badConfigs() {
     QFETCH(std::string, more);
