@@ -675,8 +675,8 @@ private:
         std::find_if(m_cpus.begin(), m_cpus.end(), [](const auto& cpu) { return !isKnownVendor(cpu.model); });
     if (unknown != m_cpus.end()) {
       find(Severity::warning, unknown->element,
-           "NCCL does not know the CPU vendor " + inQuotes(unknown->model.vendor) + ": between CPUs it reckons with " +
-               toExactText(interCpuRate(unknown->model)) + " GB/s per direction, and so is assumed here",
+           "NCCL does not know the CPU vendor " + inQuotes(unknown->model.vendor) + ": it assumes " +
+               toExactText(interCpuRate(unknown->model)) + " GB/s per direction between CPUs, and so does this import",
            "write vendor=\"AuthenticAMD\" (16 GB/s) or \"GenuineIntel\" if the CPUs are like those");
     }
   }
