@@ -15,6 +15,7 @@
 #include "workflow/imported_run.hpp"
 #include "workflow/lost_time.hpp"
 #include "workflow/nccl_bundle.hpp"
+#include "workflow/run_doubts.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -316,7 +317,7 @@ void describeRuns(const workflow::ImportedRun& run, const workflow::RunOnFabric&
   json["runs"] = Json::array();
   std::vector<const workflow::MeasuredRun*> runs;
   for (const workflow::MeasuredRun& measured : run.measured) {
-    if (workflow::mayBeOf(measured, toString(on.collective)) && runs.size() < kMaxRuns) {
+    if (measured.mayBeOf(toString(on.collective)) && runs.size() < kMaxRuns) {
       runs.push_back(&measured);
     }
   }

@@ -14,6 +14,7 @@
 #include "schedule/step_cost.hpp"
 #include "workflow/proved_optimum.hpp"
 #include "workflow/request.hpp"
+#include "workflow/run_doubts.hpp"
 
 namespace coppice::workflow {
 namespace {

@@ -127,10 +127,12 @@ struct RunSize {
   std::optional<Microseconds> fasterTime = {};  ///< absent where only the throughput by congestion says so
   std::optional<int> slowestRank = {};          ///< that was last most often
 };
+/// Of each collective the first run of each file. A run that is not clear counts where it may be of this collective.
+[[nodiscard]] std::vector<const MeasuredRun*> comparedRuns(const ImportedRun& run, std::string_view collective);
+
 /// All sizes that the run says something of, by size. Where several files measured one, the last counts; of several
-/// runs of one collective in a file the first. What would be
-/// faster: NCCL's table of estimates, its bandwidths limited to what the rings and trees reach here; without a table
-/// the algorithm with the higher throughput.
+/// runs of one collective in a file the first. What would be faster: NCCL's table of estimates, its bandwidths limited
+/// to what the rings and trees reach here; without a table the algorithm with the higher throughput.
 [[nodiscard]] std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on);
 
 /// The collectives that the run says something of, those with the most sizes first, then those that tables may be of;
@@ -140,11 +142,6 @@ struct RunSize {
 /// As asked for; else the first of collectivesOf. Errors: badUsage (no such collective; none was asked for, and only
 /// tables whose collective is not clear speak of one).
 [[nodiscard]] Result<Collective> comparedCollective(const ImportedRun& run, const std::string& asked);
-
-/// What cannot be right in measurements on this fabric: more throughput than the bound, other numbers of ranks, no run
-/// of the collective.
-[[nodiscard]] std::vector<Finding> doubtsOn(const ImportedRun& run, const RunOnFabric& on, int gpus,
-                                            const std::vector<RunSize>& sizes);
 
 /// The rings as a schedule that is verified, simulated and drawn like any other; equal rings are one. Errors: limit
 /// (more than 2^24 transfers), infeasible, badUsage (a collective that rings do not make).

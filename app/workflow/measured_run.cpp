@@ -8,9 +8,7 @@
 #include <variant>
 
 #include "base/ascii.hpp"
-#include "base/comma_list.hpp"
 #include "base/counted.hpp"
-#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "io/profile_json.hpp"
 #include "lowering/executed.hpp"
@@ -21,7 +19,6 @@
 namespace coppice::workflow {
 namespace {
 
-constexpr std::size_t kListedRuns = 16;
 constexpr std::size_t kMaxEvents = std::size_t{1} << 22;
 
 /// The first line that holds anything is an object.
@@ -206,99 +203,16 @@ Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fi
     return runs.error();
   }
   const auto found =
-      std::find_if(runs->begin(), runs->end(), [&](const MeasuredRun& run) { return mayBeOf(run, collective); });
+      std::find_if(runs->begin(), runs->end(), [&](const MeasuredRun& run) { return run.mayBeOf(collective); });
   return std::move(found == runs->end() ? runs->front() : *found);
 }
 
-namespace {
-
-bool fitsColumns(const MeasuredRun& run, std::string_view collective) {
-  return run.fits.empty() || std::find(run.fits.begin(), run.fits.end(), collective) != run.fits.end();
+bool MeasuredRun::fitsColumns(std::string_view of) const {
+  return fits.empty() || std::find(fits.begin(), fits.end(), of) != fits.end();
 }
 
-}  // namespace
-
-bool mayBeOf(const MeasuredRun& run, std::string_view collective) {
-  return run.collective.empty() ? fitsColumns(run, collective) : run.collective == collective;
-}
-
-namespace {
-
-Finding doubt(const MeasuredRun& run, int line, std::string text, std::string fix) {
-  return {.severity = Severity::warning,
-          .code = ErrorCode::badInput,
-          .text = std::move(text),
-          .fix = std::move(fix),
-          .where = {.file = run.name, .line = line}};
-}
-
-/// "3 elements out of place and 5 in place"; empty where none is wrong.
-std::string wrongElements(const io::NcclRow& row) {
-  const auto wrongIn = [](const std::optional<io::NcclTime>& time) { return time ? time->wrong.value_or(0) : 0; };
-  const std::int64_t outOfPlace = wrongIn(row.outOfPlace);
-  const std::int64_t inPlace = wrongIn(row.inPlace);
-  std::string text = outOfPlace > 0 ? counted(outOfPlace, "element") + " out of place" : "";
-  text += outOfPlace > 0 && inPlace > 0 ? " and " : "";
-  return text + (inPlace > 0 ? counted(inPlace, "element") + " in place" : "");
-}
-
-void addWrong(const MeasuredRun& run, std::vector<Finding>& findings) {
-  constexpr int kListed = 8;
-  int sizes = 0;
-  for (const io::NcclRow& row : run.rows) {
-    const std::string wrong = wrongElements(row);
-    if (!wrong.empty() && ++sizes <= kListed) {
-      findings.push_back(doubt(run, row.line, "wrong results at " + std::to_string(row.size) + " bytes: " + wrong,
-                               "the times of corrupted results mean nothing: find the fault first"));
-    }
-  }
-  if (sizes > kListed) {
-    findings.push_back(doubt(run, 0, "wrong results at " + counted(sizes - kListed, "other size"), ""));
-  }
-}
-
-void addUnclear(const MeasuredRun& run, std::vector<Finding>& findings) {
-  const std::string fitting = commaList(run.fits);
-  if (run.collective.empty() && run.line > 0) {
-    findings.push_back(
-        doubt(run, run.line,
-              run.fits.empty() ? "the table names no collective, and its columns fit none"
-                               : "the table names no collective, and its columns fit several: " + fitting,
-              "say which was run: -c " + (run.fits.empty() ? std::string("COLLECTIVE") : run.fits.front())));
-  } else if (!fitsColumns(run, run.collective)) {
-    findings.push_back(doubt(run, run.line, "the run is named " + run.collective + ", but its columns fit " + fitting,
-                             "check that the table is of this run"));
-  }
-}
-
-void addRepeated(const std::vector<MeasuredRun>& runs, std::vector<Finding>& findings) {
-  if (runs.size() < 2) {
-    return;
-  }
-  std::vector<std::string> begins;
-  for (const MeasuredRun& run : runs) {
-    begins.push_back(std::to_string(run.line) + (run.collective.empty() ? "" : " (" + run.collective + ")"));
-  }
-  findings.push_back(doubt(runs.front(), 0,
-                           "the file holds " + std::to_string(runs.size()) + " runs, from lines " +
-                               commaListOfFirst(kListedRuns, begins, oneLine),
-                           "of each collective the first is compared: -c chooses the collective; give others in files "
-                           "of their own"));
-}
-
-}  // namespace
-
-std::vector<Finding> doubtsOf(const std::vector<MeasuredRun>& runs) {
-  std::vector<Finding> findings;
-  addRepeated(runs, findings);
-  for (const MeasuredRun& run : runs) {
-    if (!run.label.empty()) {
-      continue;
-    }
-    addUnclear(run, findings);
-    addWrong(run, findings);
-  }
-  return findings;
+bool MeasuredRun::mayBeOf(std::string_view of) const {
+  return collective.empty() ? fitsColumns(of) : collective == of;
 }
 
 Outcome checkSubject(const MeasuredRun& run, std::string_view collective, int ranks) {

@@ -38,6 +38,10 @@ struct MeasuredRun {
   std::vector<io::NcclRow> rows = {};      ///< ascending by size
   std::vector<MeasuredTrace> traces = {};  ///< by size, out of place first
   std::int64_t droppedEvents = 0;
+
+  [[nodiscard]] bool fitsColumns(std::string_view of) const;
+  /// It is said to be of this collective, or it is not clear and this one fits.
+  [[nodiscard]] bool mayBeOf(std::string_view of) const;
 };
 
 /// Reads the records of coppice-exec (`run --json`, records.jsonl of a run's folder), what programs of nccl-tests
@@ -48,13 +52,6 @@ struct MeasuredRun {
 /// The first of them that may be of this collective; else the first. Errors: those of readMeasuredRuns.
 [[nodiscard]] Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName,
                                                   std::string_view collective);
-
-/// It is said to be of this collective, or it is not clear and this one fits.
-[[nodiscard]] bool mayBeOf(const MeasuredRun& run, std::string_view collective);
-
-/// What is doubtful in the tables of a file: wrong results, a collective that is not clear or does not fit, several
-/// runs.
-[[nodiscard]] std::vector<Finding> doubtsOf(const std::vector<MeasuredRun>& runs);
 
 /// The measured run is of this collective and number of ranks, as far as it says. Errors: badInput.
 [[nodiscard]] Outcome checkSubject(const MeasuredRun& run, std::string_view collective, int ranks);

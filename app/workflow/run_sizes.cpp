@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "base/counted.hpp"
 #include "nccl/tuning.hpp"
 #include "workflow/imported_run.hpp"
 #include "workflow/request.hpp"
+#include "workflow/run_doubts.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -65,20 +65,19 @@ void findFaster(RunSize& size, const nccl::Communicator& communicator, const ncc
   }
 }
 
-/// Of each collective the first run of each file. A run that is not clear counts where it may be of this collective.
+}  // namespace
+
 std::vector<const MeasuredRun*> comparedRuns(const ImportedRun& run, std::string_view collective) {
   std::set<std::pair<std::string, std::string>> seen;  // file, collective
   std::vector<const MeasuredRun*> compared;
   for (const MeasuredRun& measured : run.measured) {
     const std::string is = measured.collective.empty() ? std::string(collective) : measured.collective;
-    if (mayBeOf(measured, is) && seen.emplace(measured.name, is).second) {
+    if (measured.mayBeOf(is) && seen.emplace(measured.name, is).second) {
       compared.push_back(&measured);
     }
   }
   return compared;
 }
-
-}  // namespace
 
 std::vector<RunSize> runSizes(const ImportedRun& run, const RunOnFabric& on) {
   std::map<SizeKey, RunSize> sizes;
@@ -212,56 +211,6 @@ Result<Collective> comparedCollective(const ImportedRun& run, const std::string&
   }
   const Finding why = doubtsOf({*unclear}).front();
   return Error{ErrorCode::badUsage, why.text, why.fix, why.where};
-}
-
-namespace {
-
-Finding doubt(std::string text, std::string fix, Place where = {}) {
-  return {Severity::warning, ErrorCode::badInput, std::move(text), std::move(fix), std::move(where)};
-}
-
-/// Runs of the collective with another number of ranks, or no run of it at all.
-void addOtherRuns(const ImportedRun& run, const std::string& collective, int gpus, std::vector<Finding>& doubts) {
-  bool isMeasured = run.measured.empty();
-  for (const MeasuredRun* measured : comparedRuns(run, collective)) {
-    const bool isOfIt = mayBeOf(*measured, collective);
-    isMeasured = isMeasured || isOfIt;
-    if (isOfIt && measured->ranks > 0 && measured->ranks != gpus) {
-      doubts.push_back(doubt("the run has " + counted(measured->ranks, "rank") + ", the fabric " + counted(gpus, "GPU"),
-                             "give the fabric that was run on; --gpus chooses some of its GPUs",
-                             {.file = measured->name, .line = measured->line}));
-    }
-  }
-  if (!isMeasured) {
-    doubts.push_back(doubt("no measured run is of " + collective, "choose the collective with -c"));
-  }
-}
-
-void addTooFast(const RunOnFabric& on, const std::vector<RunSize>& sizes, std::vector<Finding>& doubts) {
-  constexpr double kRounding = 0.005;  // algbw is printed with two places
-  const std::string collective(toString(on.collective));
-  const auto isAbove = [&](const RunSize& size) {
-    return size.collective == collective && size.algbw &&
-           size.algbw->gigabytesPerSecond() > toGBps(on.bound) + kRounding;
-  };
-  const auto first = std::find_if(sizes.begin(), sizes.end(), isAbove);
-  if (first != sizes.end()) {
-    doubts.push_back(doubt("more than the bound of " + collective + " was measured at " +
-                               counted(static_cast<std::int64_t>(std::count_if(first, sizes.end(), isAbove)), "size") +
-                               ", first at " + std::to_string(first->bytes) +
-                               " bytes: the collective or the fabric cannot be right",
-                           "choose the collective with -c, or give the fabric that was run on"));
-  }
-}
-
-}  // namespace
-
-std::vector<Finding> doubtsOn(const ImportedRun& run, const RunOnFabric& on, int gpus,
-                              const std::vector<RunSize>& sizes) {
-  std::vector<Finding> doubts;
-  addOtherRuns(run, std::string(toString(on.collective)), gpus, doubts);
-  addTooFast(on, sizes, doubts);
-  return doubts;
 }
 
 }  // namespace coppice::workflow

@@ -118,10 +118,7 @@ bool beginsRun(std::string_view comment) {
 std::vector<std::string> tagsIn(std::string_view text) {
   std::vector<std::string> shapes;
   const std::string_view open("\x01 \t", 3);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view line : linesIn(text)) {
     const std::size_t mark = line.find('#');
     if (mark == 0 || mark == std::string_view::npos || !beginsRun(line.substr(mark))) {
       continue;
@@ -340,7 +337,7 @@ private:
     if (m_taken > kMaxRows) {
       return Error{ErrorCode::limit,
                    "the tables have more than " + std::to_string(kMaxRows) + " rows",
-                   "shorten it",
+                   "shorten them",
                    {.file = m_fileName, .line = line}};
     }
     return Done{};
@@ -387,20 +384,6 @@ private:
   std::vector<NcclTable> m_tables;
 };
 
-/// Calls `take(line, number)` for each line until it gives an error.
-template <typename Take>
-Outcome eachLine(std::string_view text, const Take& take) {
-  int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (Outcome taken = take(text.substr(at, end - at), ++number); !taken) {
-      return taken;
-    }
-    at = end + 1;
-  }
-  return Done{};
-}
-
 }  // namespace
 
 Result<std::vector<NcclTable>> readNcclTables(std::string_view text, const std::string& fileName) {
@@ -408,9 +391,13 @@ Result<std::vector<NcclTable>> readNcclTables(std::string_view text, const std::
   const std::string_view shown = plain.empty() ? text : plain;
   const std::vector<std::string> tags = tagsIn(shown);
   NcclTableReader reader(fileName);
-  const Outcome read = eachLine(
-      shown, [&](std::string_view line, int number) { return reader.take(withoutLeadingTag(line, tags), number); });
-  return read ? reader.finish() : Result<std::vector<NcclTable>>(read.error());
+  int number = 0;
+  for (const std::string_view line : linesIn(shown)) {
+    if (const Outcome taken = reader.take(withoutLeadingTag(line, tags), ++number); !taken) {
+      return taken.error();
+    }
+  }
+  return reader.finish();
 }
 
 }  // namespace coppice::io
