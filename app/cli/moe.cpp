@@ -112,7 +112,7 @@ Result<Report> run(const MoeOptions& options, bool json, const Progress& progres
     report.text +=
         factLine("placement",
                  answer->placement == request->question.placement
-                     ? "no swap of experts that was found makes it faster"
+                     ? "unchanged: no better one was found"
                      : "experts swapped: dispatch took " + workflow::exchangeDuration(before) + " before, " +
                            withPlaces(before.toDouble() / answer->exchanges.front().time.nanoseconds.toDouble(), 2) +
                            " times as long");

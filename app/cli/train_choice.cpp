@@ -33,7 +33,7 @@ public:
       : m_fabric(fabric), m_request(request), m_choice(choice) {}
 
   [[nodiscard]] workflow::StepFigures figuresOf(const StepPlan& plan) const {
-    return workflow::figuresOf(m_request, m_fabric.gpuCount(), plan);
+    return workflow::figuresOf(m_request, m_fabric.gpuCount(), plan.overlapped());
   }
 
   [[nodiscard]] Json json(const StepPlan& plan) const {

@@ -10,6 +10,7 @@
 #include "workflow/clock.hpp"
 #include "workflow/step_unit.hpp"
 #include "workflow/training_job.hpp"
+#include "workflow/training_words.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -105,8 +106,6 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   const Rational& memory = demand.memory;
   const auto best =
       std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.cost.memory <= memory; });
-  const Rational tokens = Rational(job.batch) * Rational(job.sequence);
-  const Rational needed = training::neededTime(demand, fabric.gpuCount());
 
   Report report;
   Json& json = report.json;
@@ -127,15 +126,15 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
     json["mesh"].push_back(std::move(each));
   }
   const auto jsonOf = [&](const Step& step) {
-    const Rational rate = tokens * Rational(1'000'000'000) / step.overlapped();
+    const workflow::StepFigures figures = workflow::figuresOf(request->training, fabric.gpuCount(), step.overlapped());
     return Json{
         {"compute", step.cost.compute.toString()},
         {"communication", step.cost.communication.toString()},
         {"memory", step.cost.memory.toString()},
         {"step_ms", (step.overlapped() / Rational(1'000'000)).toDouble()},
         {"step_without_overlap_ms", ((step.cost.compute + step.cost.communication) / Rational(1'000'000)).toDouble()},
-        {"tokens_per_second", rate.toDouble()},
-        {"mfu", (needed / step.overlapped()).toDouble()},
+        {"tokens_per_second", figures.tokensPerSecond.toDouble()},
+        {"mfu", figures.utilization.toDouble()},
         {"fits", step.cost.memory <= memory}};
   };
   json["front"] = Json::array();
@@ -177,8 +176,9 @@ Result<Report> trainModel(const ModelOptions& options, const FabricOptions& sour
   }
   json["best"] = jsonOf(*best);
   json["best"]["axes"] = Json::array();
-  const Rational rate = tokens * Rational(1'000'000'000) / best->overlapped();
-  text += "  best        at most " + toDecimal(rate, 0) + " tokens/s, " + percent(needed / best->overlapped()) +
+  const workflow::StepFigures figures = workflow::figuresOf(request->training, fabric.gpuCount(), best->overlapped());
+  text += "  best        at most " + toDecimal(figures.tokensPerSecond, 0) + " tokens/s, " +
+          percent(figures.utilization) +
           " of the peak (MFU), if computation and "
           "communication overlap\n";
   for (std::size_t axis = 0; axis < mesh.size(); ++axis) {

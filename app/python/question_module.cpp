@@ -302,7 +302,8 @@ py::list train(const LoadedFabric& loaded, const Values& options, const py::obje
   });
   py::list plans;
   for (const training::StepPlan& plan : chosen.choice.plans) {
-    const workflow::StepFigures figures = workflow::figuresOf(chosen.request, loaded.fabric.gpuCount(), plan);
+    const workflow::StepFigures figures =
+        workflow::figuresOf(chosen.request, loaded.fabric.gpuCount(), plan.overlapped());
     py::dict sizes;
     for (int axis = 0; axis < training::kParallelAxes; ++axis) {
       sizes[training::kParallelWords[axis]] = plan.priced.layout.sizes[axis];

@@ -71,7 +71,7 @@ void setUse(const Problem& problem, const Plan& plan, Role role, std::size_t axi
              : use.isSequence ? "tokens divided, weights gathered"
                               : "no division of the feed-forward part";
   if (isInnerDivided && !areHeadsDivided) {
-    use.text += heads.empty() ? ", attention on each GPU" : ", attention by tokens";
+    use.text += heads.empty() ? ", attention replicated" : ", attention divided by tokens";
   }
 }
 
@@ -125,12 +125,12 @@ std::vector<Gain> everyGain(const training::StepDemand& demand, const Limits& li
 
 }  // namespace
 
-StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const StepPlan& plan) {
+StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const Rational& step) {
   const training::Job& job = request.demand.job;
   StepFigures figures;
-  figures.tokensPerSecond = Rational(job.batch) * Rational(job.sequence) * Rational(1'000'000'000) / plan.overlapped();
+  figures.tokensPerSecond = Rational(job.batch) * Rational(job.sequence) * Rational(1'000'000'000) / step;
   figures.utilization =
-      training::modelOperations(request.demand.model, job) / Rational(gpus) / request.peakGflops / plan.overlapped();
+      training::modelOperations(request.demand.model, job) / Rational(gpus) / request.peakGflops / step;
   if (request.tokens) {
     constexpr std::int64_t kDay = 86'400;
     figures.days = *request.tokens / figures.tokensPerSecond / Rational(kDay);
@@ -221,12 +221,12 @@ std::string noPlanWords(const TrainingRequest& request, const TrainingChoice& ch
     const training::StepDemand& demand = request.demand;
     return "no layout of the GPUs fits the plan" +
            (demand.microBatches > 0 ? "; " + counted(demand.microBatches, "micro-batch", "micro-batches") +
-                                          " have to divide the sequences of each data parallel group"
+                                          " must divide the sequences of each data parallel group evenly"
                                     : std::string()) +
-           (demand.interleave > 1 ? "; with vp=" + std::to_string(demand.interleave) +
-                                        " a stage has that number of layers at least, and micro-batches are a "
-                                        "multiple of pp"
-                                  : std::string());
+           (demand.interleave > 1
+                ? "; with vp=" + std::to_string(demand.interleave) + " a stage needs at least " +
+                      counted(demand.interleave, "layer") + ", and the micro-batches must be a multiple of pp"
+                : std::string());
   }
   std::string text = "no plan fits into the " + gigabytesOf(request.demand.memory) + " of a GPU";
   if (choice.smallest) {

@@ -17,7 +17,8 @@ struct StepFigures {
   Rational utilization;               ///< of the peak: MFU
   std::optional<Rational> days = {};  ///< at least, of the whole training; where its tokens are asked
 };
-[[nodiscard]] StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const training::StepPlan& plan);
+/// @param step  ns
+[[nodiscard]] StepFigures figuresOf(const TrainingRequest& request, std::int64_t gpus, const Rational& step);
 
 struct AxisUse {
   std::string word;  ///< "tp"

@@ -6,6 +6,29 @@
 
 namespace coppice::training {
 
+namespace {
+
+Model tied(Model model) {
+  model.isTied = true;
+  return model;
+}
+
+Model windowed(Model model, const Window& window) {
+  model.window = window;
+  return model;
+}
+
+/// Products of tokens by tokens in a layer: of the size of a query's head, and of a value's. Each element of a product
+/// is a multiplication and a sum.
+Rational attentionProducts(const Model& model, const Job& job, std::int64_t ofQueries, std::int64_t ofValues) {
+  const Rational sizes =
+      Rational(ofQueries) * Rational(model.queryHeadSize()) + Rational(ofValues) * Rational(model.valueHeadSize());
+  return Rational(2) * Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) *
+         model.attendedPart(job.sequence) * Rational(model.heads) * sizes;
+}
+
+}  // namespace
+
 Rational Model::attentionParameters() const {
   const Rational width(hidden);
   if (latent.keyRank == 0) {
@@ -65,20 +88,6 @@ Rational Model::attendedPart(std::int64_t sequence) const {
   const Rational mean = (Rational(window.layers) * seen + Rational(layers - window.layers) * all) / Rational(layers);
   return Rational(mean.floor()) / square;
 }
-
-namespace {
-
-Model tied(Model model) {
-  model.isTied = true;
-  return model;
-}
-
-Model windowed(Model model, const Window& window) {
-  model.window = window;
-  return model;
-}
-
-}  // namespace
 
 std::span<const ModelPreset> modelPresets() {
   constexpr std::string_view kLlama3 = "Llama team 2024, arXiv:2407.21783, table 3";
@@ -197,19 +206,6 @@ std::span<const Device> devicePresets() {
   };
   return kDevices;
 }
-
-namespace {
-
-/// Products of tokens by tokens in a layer: of the size of a query's head, and of a value's. Each element of a product
-/// is a multiplication and a sum.
-Rational attentionProducts(const Model& model, const Job& job, std::int64_t ofQueries, std::int64_t ofValues) {
-  const Rational sizes =
-      Rational(ofQueries) * Rational(model.queryHeadSize()) + Rational(ofValues) * Rational(model.valueHeadSize());
-  return Rational(2) * Rational(job.batch) * Rational(job.sequence) * Rational(job.sequence) *
-         model.attendedPart(job.sequence) * Rational(model.heads) * sizes;
-}
-
-}  // namespace
 
 Rational attentionOperations(const Model& model, const Job& job) {
   // Forward one of each; backward three, of which one makes the scores again, and two.

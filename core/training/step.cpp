@@ -38,6 +38,14 @@ Rational bubbleOf(const StepDemand& demand, const Layout& layout, int64_t microB
   return compute * Rational(layout.stages() - 1) / Rational(microBatches) / Rational(demand.interleave);
 }
 
+/// Parts of a stage have a layer at least, and come in turns of as many micro-batches as there are stages (Narayanan et
+/// al. 2021, arXiv:2104.04473, section 2.2).
+bool isAllowed(const StepDemand& demand, const Layout& layout, int64_t microBatches) {
+  const bool isInterleaved = demand.interleave == 1 || (layersOf(demand.model, layout) >= demand.interleave &&
+                                                        layout.stages() > 1 && microBatches % layout.stages() == 0);
+  return isInterleaved && (demand.microBatches == 0 || demand.microBatches == microBatches);
+}
+
 /// The plans of a layout with a number of micro-batches: those of least weighted cost, at weights that bring them below
 /// the memory and balance computation and communication. Whatever the weights, the least cost bounds all plans
 /// (Lagrangian duality): with C' = compute and bubble of a block, K its communication, H its memory,
@@ -254,18 +262,6 @@ Rational leastTime(const StepDemand& demand, const Layout& layout, int64_t micro
   return compute + bubbleOf(demand, layout, microBatches, compute);
 }
 
-namespace {
-
-/// Parts of a stage have a layer at least, and come in turns of as many micro-batches as there are stages (Narayanan et
-/// al. 2021, arXiv:2104.04473, section 2.2).
-bool isAllowed(const StepDemand& demand, const Layout& layout, int64_t microBatches) {
-  const bool isInterleaved = demand.interleave == 1 || (layersOf(demand.model, layout) >= demand.interleave &&
-                                                        layout.stages() > 1 && microBatches % layout.stages() == 0);
-  return isInterleaved && (demand.microBatches == 0 || demand.microBatches == microBatches);
-}
-
-}  // namespace
-
 Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& priced, const StepPlan* known,
                               const Progress& progress) {
   return guarded([&] {
@@ -285,12 +281,6 @@ Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& pric
     }
     return answer;
   });
-}
-
-Rational neededTime(const StepDemand& demand, int64_t devices) {
-  const Rational blocks = blockOperations(demand.model, demand.job) / demand.gflops / Rational(devices);
-  return blocks * Rational(demand.model.blockLayers()) +
-         outerCost(demand.model, demand.job, devices, demand.gflops).compute;
 }
 
 }  // namespace coppice::training

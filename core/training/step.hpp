@@ -72,7 +72,4 @@ struct LayoutAnswer {
 [[nodiscard]] Result<LayoutAnswer> bestStep(const StepDemand& demand, const PricedLayout& priced, const StepPlan* known,
                                             const Progress& progress);
 
-/// What each device computes at least, however the model is divided, as time (ns).
-[[nodiscard]] Rational neededTime(const StepDemand& demand, std::int64_t devices);
-
 }  // namespace coppice::training

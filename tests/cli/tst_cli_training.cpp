@@ -96,6 +96,9 @@ void TestCliTraining::meshOfAJob() {
   const QJsonObject best = model.json()["best"].toObject();
   VERIFY_TOLD(best["fits"].toBool() && best["mfu"].toDouble() > 0 && best["mfu"].toDouble() <= 1, model);
   QCOMPARE(best["axes"].toArray().size(), 1);
+  // Of the peak, whatever part of it is reached.
+  const QJsonObject half = run(mesh + QStringList{"--model", "llama-3-8b", "--efficiency", "0.5", "--json"}).json();
+  QVERIFY(half["best"].toObject()["mfu"].toDouble() <= 0.5);
   QCOMPARE(run(mesh + QStringList{"--model", "llama-3-70b"}).code, 1);  // 1.1 TB of states
   QCOMPARE(run(mesh + QStringList{"--model", "llama-9"}).code, 2);
   QCOMPARE(run({"train", "preset:dgx-h100,boxes=1", "--mesh", "8"}).code, 2);

@@ -97,7 +97,7 @@ QString megabytes(const Rational& bytes) {
 
 PlanText textOf(const TrainingAnswer& answer, const training::StepPlan& plan) {
   const int gpus = answer.fabric->gpuCount();
-  const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan);
+  const workflow::StepFigures figures = workflow::figuresOf(*answer.request, gpus, plan.overlapped());
   PlanText text;
   text.headline =
       TrainingTexts::tr("%1 per step on %2 (%3): at most %4 tokens/s, %5 per GPU, %6 of the peak (MFU)")

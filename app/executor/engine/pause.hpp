@@ -50,7 +50,7 @@ private:
   static constexpr std::chrono::nanoseconds kLate = std::chrono::microseconds(500);
   static constexpr std::chrono::nanoseconds kBusy = std::chrono::milliseconds(20);
 
-  int m_yields;
+  const int m_yields;
   int m_left;
   std::chrono::nanoseconds m_time = kShortest;
 };
